@@ -93,8 +93,6 @@ def calls():
             finite_sequences.finite_length_first_moves, dict(probabilities=[0.25, 0.75])),
         "scan_and_snap.late_attention.LateAttention": (late_attention.LateAttention, dict(
             n_classes=2, vocab_size=3, ratio=0.5, speed=0.5)),
-        "scan_and_snap.late_attention.LateAttention.always_falls": (late_attention.LateAttention(
-            n_classes=2, vocab_size=3, ratio=0.5, speed=0.5).always_falls, {}),
         "scan_and_snap.late_attention.LateAttention.of": (late_attention.LateAttention.of, dict(
             n_classes=2, vocab_size=3, common=0.4, n_distinct=1, eta_y=1.0, eta_z=0.5)),
         "scan_and_snap.finite_sequences.finite_length_drift": (
