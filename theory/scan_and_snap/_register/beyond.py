@@ -13,11 +13,7 @@ from theory.scan_and_snap._register.assumptions import (
     ZERO_DECODER,
 )
 from theory.scan_and_snap._register.common import PROOFS, closed, statement
-<<<<<<< HEAD
-from theory.scan_and_snap.proofs import late_exponent, late_start, true_gradient
-=======
-from theory.scan_and_snap.proofs import late_exponent
->>>>>>> d91d5a1e (Late attention falls for 2 K <= M from max(K, 8) w(0)^2 <= 1: the proof)
+from theory.scan_and_snap.proofs import late_exponent, true_gradient
 from theory.scan_and_snap.proofs.finite_sequences import BERNSTEIN, COVARIANCE, FACTORIAL, SIXTH, SIZE_BIAS
 from theory.statements import Clause, Remark
 from theory.symbolic import part
