@@ -15,6 +15,7 @@ from theory.symbolic import Claim, Derivation, joined
 from theory.symbolic.model import Even
 
 M, K, ETA, T = sp.symbols("M K eta_Y t", positive=True)
+LAG = "V_n(i) - V_n(j) is the integral of alpha_n(j) - alpha_n(i), and at least zero"
 
 
 def early_beta(m: sp.Expr) -> sp.Expr:
@@ -114,11 +115,9 @@ def derive(
             " 2018, arXiv 1710.10345), for almost all Gram matrices",
             "Cauchy's inequality",
             "p >= q from the sign of the difference of the margins' rates in late_full_flow",
+            LAG,
         ),
     )
-
-
-LAG = "V_n(i) - V_n(j) is the integral of alpha_n(j) - alpha_n(i), and at least zero"
 
 
 def _early(early_beta, early_xi, early_common):
