@@ -544,7 +544,7 @@ def attention(query, indptr, token, count, Z, c):
     for b in range(query.size):
         lo, hi, total = indptr[b], indptr[b + 1], c.dtype.type(0)
         e, top = matrix(line, 1, hi - lo), borrowed(tops)
-        _weigh(token[lo:hi], count[lo:hi].reshape(1, -1), Z[query[b]], c[lo:hi].reshape(1, -1), e, top)
+        _weigh(token[lo:hi], matrix(count[lo:hi], 1, hi - lo), Z[query[b]], matrix(c[lo:hi], 1, hi - lo), e, top)
         for i in range(lo, hi):
             total += c[i]
         for i in range(lo, hi):

@@ -14,6 +14,17 @@ _OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract"}}
 _FORGOTTEN = 400
 
 
+# Where a row catches up, a product is rounded before it is added, as in an expression of arrays, which numba would
+# compile for longer than a loop. Left out, the option would be that of the kernel that calls.
+_ROUNDED: dict[str, Any] = {"fastmath": False}
+
+
+@kernel(inner=True, **_ROUNDED)
+def _shrink(numbers, factor):
+    for i in range(numbers.size):
+        numbers[i] *= factor
+
+
 @kernel(inner=True, **_OPTIONS)
 def _kept_velocity(update, parameter):
     return update.momentum
@@ -25,13 +36,14 @@ def _ascend_velocity(update, parameter, slope, first, second, rate, step):
         parameter[i] += rate * first[i]
 
 
-@kernel(inner=True, **_OPTIONS)
+@kernel(inner=True, **_ROUNDED)
 def _catch_up_velocity(update, parameter, slope, first, second, rate, missed, step):
     momentum = update.momentum
     decay = momentum ** parameter.dtype.type(missed)
     path = rate * momentum * (1 - decay) / (1 - momentum)
-    parameter += path * first
-    first *= decay
+    for i in range(parameter.size):
+        parameter[i] += path * first[i]
+    _shrink(first, decay)
 
 
 @kernel(inner=True, **_OPTIONS)
@@ -54,12 +66,13 @@ def _ascend_moments(update, parameter, slope, first, second, rate, step):
 
 @kernel(inner=True, **_OPTIONS)
 def _catch_up_moments(update, parameter, slope, first, second, rate, missed, step):
-    slope[:] = 0
-    whole = min(missed, _FORGOTTEN)
+    for i in range(slope.size):
+        slope[i] = 0
+    whole = _FORGOTTEN if missed > _FORGOTTEN else missed
     for k in range(whole):
         _ascend_moments(update, parameter, slope, first, second, rate, step - missed + k + 1)
-    first *= parameter.dtype.type(0.9 ** (missed - whole))
-    second *= parameter.dtype.type(0.999 ** (missed - whole))
+    _shrink(first, parameter.dtype.type(0.9 ** (missed - whole)))
+    _shrink(second, parameter.dtype.type(0.999 ** (missed - whole)))
 
 
 # The share of an earlier velocity that is left where the next gradient is added.

@@ -14,11 +14,33 @@ import scipy.stats
 import strategies
 from hypothesis import example, given
 from hypothesis import strategies as st
+from numba import njit
 
 from dynamics import Bags, Layer, SequenceClasses
 from dynamics._engine.sgd import sampling
 
 FALSE_ALARM = 1e-6
+
+
+# Not on disk, where what these call could change unnoticed.
+@njit(error_model="numpy")
+def random_bits(state, out):
+    sampling.random_bits(state, out)
+
+
+@njit(error_model="numpy")
+def pick(bits, threshold, choice):
+    return sampling._pick(bits, threshold, choice)
+
+
+@njit(error_model="numpy")
+def pick_two(bits, threshold, choice, pairs):
+    return sampling._pick_two(bits, threshold, choice, pairs)
+
+
+@njit(error_model="numpy")
+def draw_tokens(random, threshold, choice, pairs, position_weight, tallies, count):
+    sampling._draw_tokens(random, threshold, choice, pairs, position_weight, tallies, count)
 
 
 def draw(run):
@@ -109,8 +131,8 @@ def test_random_bits_are_xoshiro256_plus_plus():
         14011001112246962877,
         12406186145184390807,
     ]
-    sampling.random_bits(state, outputs[:3])
-    sampling.random_bits(state, outputs[3:])  # goes on where the first call stopped
+    random_bits(state, outputs[:3])
+    random_bits(state, outputs[3:])  # goes on where the first call stopped
     assert outputs.tolist() == published
 
 
@@ -188,13 +210,13 @@ def exact_law(threshold, choice):
     law = np.zeros(n)
     for cell in range(n):
         lo, hi = -(-(cell * 2**32) // n), -(-((cell + 1) * 2**32) // n)
-        first = sampling._pick(np.uint64(lo), threshold, choice)
-        last = sampling._pick(np.uint64(hi - 1), threshold, choice)
+        first = pick(np.uint64(lo), threshold, choice)
+        last = pick(np.uint64(hi - 1), threshold, choice)
         assert {first, last} <= set(choice[2 * cell : 2 * cell + 2].tolist())
         low, high = lo, hi
         while first != last and high - low > 1:
             middle = (low + high) // 2
-            if sampling._pick(np.uint64(middle), threshold, choice) == first:
+            if pick(np.uint64(middle), threshold, choice) == first:
                 low = middle
             else:
                 high = middle
@@ -216,17 +238,17 @@ def test_pick_has_the_law_of_the_weights(rows):
 def test_pick_reads_the_lower_half_of_the_bits(rows, low, high):
     """The upper half draws the next token: reading any of it twice would tie the two."""
     threshold, choice = tables(rows[:1])[0]
-    alone = sampling._pick(np.uint64(low), threshold, choice)
-    assert sampling._pick(np.uint64(high << 32 | low), threshold, choice) == alone
+    alone = pick(np.uint64(low), threshold, choice)
+    assert pick(np.uint64(high << 32 | low), threshold, choice) == alone
 
 
 @given(csr_weights(), st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1))
 def test_two_single_tokens_take_separate_halves_of_the_bits(rows, low, high):
     """An overlap of a few bits would escape every statistical test: the halves are looked up by hand."""
     threshold, choice = tables(rows[:1])[0]
-    two = int(sampling._pick_two(np.uint64(high << 32 | low), threshold, choice, False))
-    assert two % 2**32 == sampling._pick(np.uint64(low), threshold, choice)
-    assert two >> 32 == sampling._pick(np.uint64(high), threshold, choice)
+    two = int(pick_two(np.uint64(high << 32 | low), threshold, choice, False))
+    assert two % 2**32 == pick(np.uint64(low), threshold, choice)
+    assert two >> 32 == pick(np.uint64(high), threshold, choice)
 
 
 @given(csr_weights())
@@ -238,7 +260,7 @@ def test_a_pair_takes_its_cell_from_one_half_and_its_side_from_the_other(rows):
         ends = -(-(cell * 2**32) // n), -(-((cell + 1) * 2**32) // n) - 1
         cut = int(threshold[cell])
         for low, high in itertools.product(ends, {0, max(cut - 1, 0), min(cut, 2**32 - 1), 2**32 - 1}):
-            two = sampling._pick_two(np.uint64(high << 32 | low), threshold, choice, True)
+            two = pick_two(np.uint64(high << 32 | low), threshold, choice, True)
             assert two == choice[2 * cell + int(high >= cut)]
 
 
@@ -250,14 +272,14 @@ def test_counts_add_up_the_positions(rows, positions, pairs, alike, seed):
     state = np.random.default_rng(seed).integers(1, 2**63, 4, dtype=np.uint64)
     bits = np.empty(2 * ((positions + 1) // 2), dtype=np.uint64)
     expected_state = state.copy()
-    sampling.random_bits(expected_state, bits)
+    random_bits(expected_state, bits)
     weight = np.ones(positions) if alike else 2.0 ** -np.arange(positions)
     counts = np.full((2, size), np.nan)
     tallies = tuple(np.full((2, size + 3), 99))  # buffers of an earlier, larger bag
-    sampling._draw_tokens(state, threshold, choice, pairs, weight, tallies, counts)
+    draw_tokens(state, threshold, choice, pairs, weight, tallies, counts)
     expected = np.zeros((2, size))
     for row, own in enumerate(bits.reshape(2, -1)):
-        twos = [int(sampling._pick_two(b, threshold, choice, pairs)) for b in own]
+        twos = [int(pick_two(b, threshold, choice, pairs)) for b in own]
         tokens = [token for two in twos for token in (two % 2**32, two >> 32)]
         for token, w in zip(tokens, weight, strict=False):
             expected[row, token] += w

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from dynamics._backend import intrinsics
 from dynamics._backend.compiled import kernel
+from dynamics._backend.intrinsics import matrix
 from dynamics._model.batch import Batch
 from dynamics.bags import Bags
 from dynamics.support.checks import read_only
@@ -91,7 +93,7 @@ def alias_tables(
     return (pairs, *(read_only(array) for array in (start, threshold, choice)))
 
 
-@kernel(inline="always")
+@kernel(inner=True)
 def _advance(a, b, c, d):
     """64 random bits by xoshiro256++ (Blackman and Vigna 2019), and its next state.
 
@@ -109,7 +111,7 @@ def _advance(a, b, c, d):
     return bits, a, b, c, d
 
 
-@kernel()
+@kernel(inner=True)
 def random_bits(state, out):
     """Fill ``out`` with random bits; ``state`` moves on."""
     a, b, c, d = state
@@ -118,7 +120,7 @@ def random_bits(state, out):
     state[0], state[1], state[2], state[3] = a, b, c, d
 
 
-@kernel(inline="always")
+@kernel(inner=True)
 def _pick(bits, threshold, choice):
     """Entry drawn from an alias table with the lower 32 of ``bits``: the law is exact to 2^-32.
 
@@ -130,7 +132,7 @@ def _pick(bits, threshold, choice):
     return choice[_TWO * cell + np.uint64((position & _LOW) >= threshold[cell])]
 
 
-@kernel(inline="always")
+@kernel(inner=True)
 def _pick_two(bits, threshold, choice, pairs):
     """Two independent tokens, packed as first + 2^32 second."""
     if pairs:
@@ -139,7 +141,7 @@ def _pick_two(bits, threshold, choice, pairs):
     return _pick(bits, threshold, choice) + (_pick(bits >> _HALF, threshold, choice) << _HALF)
 
 
-@kernel()
+@kernel(inner=True)
 def _draw_tokens(random, threshold, choice, pairs, position_weight, tallies, count):
     """Each row of ``count``: the weights of the positions, added up by the tokens drawn for them.
 
@@ -307,7 +309,7 @@ def _draw_batch(random, data, bag_tables, token_tables, position_weight, inserti
             b_size[groups] = times
             first, after = start[source], start[source + 1]
             threshold, choice = token_threshold[first:after], token_choice[2 * first : 2 * after]
-            counts = b_count[entry : entry + times * (hi - lo)].reshape(times, hi - lo)
+            counts = matrix(b_count[entry:], times, hi - lo)
             _draw_tokens(random, threshold, choice, pairs, position_weight, tallies, counts)
             entry += times * (hi - lo)
         else:
@@ -321,7 +323,7 @@ def _draw_batch(random, data, bag_tables, token_tables, position_weight, inserti
     return groups
 
 
-@kernel(nogil=True)
+@kernel(nogil=True, uses=(intrinsics,))
 def draw_batches(random, data, bag_tables, token_tables, position_weight, insertions, workspace, batches, groups):
     """Fill the first ``groups.size`` of ``batches`` with bags drawn from ``data``, and ``groups`` with their numbers.
 

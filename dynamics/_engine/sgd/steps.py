@@ -8,7 +8,7 @@ import numpy as np
 
 from dynamics._backend import intrinsics
 from dynamics._backend.compiled import address, call, kernel
-from dynamics._backend.intrinsics import as_read_only, borrowed, underflow
+from dynamics._backend.intrinsics import as_read_only, borrowed, matrix, underflow
 from dynamics._model import kernels
 from dynamics._model.batch import Batch
 from dynamics._model.kernels import first_integers, loss_and_gradient
@@ -50,7 +50,7 @@ def _lent(weights):
 def _in_rows(weights, last):
     """Z as so many rows as ``last`` has, which are its rows or its entries, and the others as they are."""
     n = last[0].size
-    return weights.Z.reshape(n, weights.Z.size // max(1, n)), weights.Y, weights.V, weights.hidden
+    return matrix(weights.Z, n, weights.Z.size // max(1, n)), weights.Y, weights.V, weights.hidden
 
 
 @kernel(nogil=True, **_OPTIONS)
