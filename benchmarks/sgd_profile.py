@@ -33,7 +33,7 @@ COLOURS = (BLUE, ORANGE, GREEN, VERMILION, PURPLE, "0.55", "0.85")
 @njit
 def _attention(batches, groups, Z, norm, c_all, g_all, kind):
     query, _, _, weight, size, indptr, token, count = batches
-    dZ, none, top = np.zeros_like(Z), np.empty((0, 0), Z.dtype), np.empty_like(norm)
+    dZ, top = np.zeros_like(Z), np.empty_like(norm)
     line = np.empty(token.shape[1], Z.dtype)
     for s in range(groups.size):
         entry = bag = 0
@@ -43,9 +43,9 @@ def _attention(batches, groups, Z, norm, c_all, g_all, kind):
             c, g = matrix(c_all, n, tokens.size), matrix(g_all, n, tokens.size)
             counts, e = count[s, entry : entry + n * tokens.size].reshape(n, -1), matrix(line, 1, tokens.size)
             kernels._weigh(tokens, counts, Z[query[s, group]], c, e, top)
-            kernels._feature(tokens, c, none, False, Z.dtype.type(0), *kind, Z.shape[1], c, norm)
+            kernels._feature(c, Z.dtype.type(0), *kind, Z.shape[1], c, norm)
             weights = weight[s, bag : bag + n]
-            kernels._pull_back(tokens, c, c, norm, g, none, False, *kind, weights, dZ[query[s, group]], none, e[0])
+            kernels._pull_back(tokens, c, norm, g, *kind, weights, dZ[query[s, group]], e[0])
             entry += n * tokens.size
             bag += n
 

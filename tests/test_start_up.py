@@ -18,7 +18,7 @@ import theory
 import yzflow as yz
 from dynamics import Layer, SequenceClasses, gradient_flow, sgd
 from dynamics._engine.sgd import sampling, steps
-from dynamics._model import kernels
+from dynamics._model import gradient, kernels
 from dynamics.fields import _kernels as reduced
 from dynamics.optimizers import _kernels as updates
 
@@ -205,7 +205,7 @@ def test_public_names_can_be_pickled():
 
 def signatures() -> dict[str, list]:
     """The compiled versions of every kernel."""
-    modules = (kernels, reduced, sampling, steps, updates)
+    modules = (gradient, kernels, reduced, sampling, steps, updates)
     found = {f"{module.__name__}.{name}": value for module in modules for name, value in vars(module).items()}
     return {name: list(value.signatures) for name, value in found.items() if hasattr(value, "signatures")}
 
@@ -238,6 +238,6 @@ def test_kernels_compile_once_for_all_sizes_and_layouts():
 def test_flow_and_sgd_share_the_kernel_of_the_gradient():
     classes = SequenceClasses.single_common_token(3, 20)
     gradient_flow(classes, eta_y=1.0, eta_z=0.5, t_end=1.0, n_times=3)
-    before = list(kernels.loss_and_gradient.signatures)
+    before = list(gradient.plain.signatures)
     sgd(classes, eta_y=1.0, eta_z=0.5, steps=2)
-    assert list(kernels.loss_and_gradient.signatures) == before
+    assert list(gradient.plain.signatures) == before

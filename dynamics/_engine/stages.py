@@ -13,7 +13,7 @@ from dynamics._engine import tableau
 from dynamics._engine.steps import Bind, Dop853, Interpolant
 from dynamics._engine.tableau import E3, E5, EXTENDED, STAGES, A, C, D
 from dynamics._model import small
-from dynamics._model.kernels import loss_and_gradient
+from dynamics._model.gradient import kernel_of
 from dynamics._model.problem import Problem
 from dynamics._model.weights import Weights
 from dynamics.support.checks import read_only
@@ -88,13 +88,14 @@ def frame_of(
     if rate.size > _VARIABLES or problem.work > _WORK:
         return None
     entries, slopes, asked = np.zeros(variable.size), np.zeros(variable.size), np.zeros(1, np.bool_)
-    gradient: Any = loss_and_gradient
     arguments = problem.alone(views(read_only(entries.view())), views(slopes))
     if arguments is None:
         return None
     own = problem.small(arguments[2])
     if own is not None:
         entries, slopes, asked, gradient, arguments = own.entries, own.slopes, own.asked, small.plain_gradient, (own,)
+    else:
+        gradient = kernel_of(arguments[2], arguments[3])
     direct = np.array_equal(variable, np.arange(rate.size)) and bool((factor == 1).all())
     if direct:
         variable, factor = variable[:0], factor[:0]

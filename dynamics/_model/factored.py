@@ -54,14 +54,14 @@ def loss_and_factors(batch, Z, Y, rule, earlier, dZ, dY, kept):
     mass = rule.multiplicity.astype(np.float64)
     u, more = np.empty((1, mass.size)), np.empty((1, mass.size))
     q, norm, nothing = np.empty((1, stages.size)), np.empty(1), np.empty((0, 0))
-    V, top, kind = as_read_only(nothing), np.empty(1), (rule.means, rule.normalised)
+    top, kind = np.empty(1), (rule.means, rule.normalised)
     for bag in range(query.size):
         lo, hi = indptr[bag], indptr[bag + 1]
         tokens, shares, n = token[lo:hi], weight[bag : bag + 1], hi - lo
         c, f, g, e = matrix(c_buffer, 1, n), matrix(f_buffer, 1, n), matrix(g_buffer, 1, n), matrix(line, 1, n)
         before, r = as_read_only(residuals[bag]), residuals[bag, stage : stage + 1]
         kernels._weigh(tokens, matrix(count[lo:hi], 1, n), Z[query[bag]], c, e, top)
-        kernels._feature(tokens, c, V, rule.center, rule.floor, *kind, Z.shape[1], f, norm)
+        kernels._feature(c, rule.floor, *kind, Z.shape[1], f, norm)
         for j in range(stages.size):
             q[0, j] = 0
             for i in range(n):
@@ -78,7 +78,7 @@ def loss_and_factors(batch, Z, Y, rule, earlier, dZ, dY, kept):
         for j in range(stages.size):
             for i in range(n):
                 g[0, i] += steps[j] * q[0, j] * factors[stages[j], lo + i]
-        kernels._pull_back(tokens, c, f, norm, g, V, rule.center, *kind, shares, dZ[query[bag]], nothing, e[0])
+        kernels._pull_back(tokens, f, norm, g, *kind, shares, dZ[query[bag]], e[0])
         for i in range(n):
             own = weight[bag] * f[0, i]
             if row[lo + i] < 0:

@@ -1,4 +1,4 @@
-"""The numba kernels of the layer: attention, decoder, loss, gradient.
+"""The numba kernels that loss and gradient of a layer are made of, and its attention: see `gradient`.
 
 `factored` has a form of the gradient for large flows, `dynamics._backend.intrinsics` what numba's language lacks.
 
@@ -20,7 +20,7 @@ import numpy as np
 
 from dynamics._backend import intrinsics
 from dynamics._backend.compiled import kernel
-from dynamics._backend.intrinsics import as_read_only, borrowed, float32_of_bits, matrix, number_of, rank_of, underflow
+from dynamics._backend.intrinsics import borrowed, float32_of_bits, matrix, number_of, rank_of
 
 _OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract"}, "uses": (intrinsics,)}
 
@@ -75,7 +75,7 @@ def _weigh_alone(token, count, logits, c):
     top, total = c.dtype.type(-np.inf), c.dtype.type(0)
     for i in range(token.size):
         if count[i] > 0:
-            top = max(top, logits[token[i]])
+            top = logits[token[i]] if logits[token[i]] > top else top
     for i in range(token.size):
         c[i] = count[i] * np.exp(logits[token[i]] - top) if count[i] > 0 else c.dtype.type(0)
         total += c[i]
@@ -116,44 +116,61 @@ def _square_of_other_norms(c, normalised, width):
 
 
 @kernel(inner=True, **_OPTIONS)
-def _feature(token, c, V, center, floor, means, normalised, width, f, norm):
-    """LN(V^T c) of the rows of c into ``f`` (aligned with ``token`` where V is the identity), norms into ``norm``.
+def _feature(c, floor, means, normalised, width, f, norm):
+    """LN(c) of the rows of c without a value matrix into ``f``, aligned with their tokens; norms into ``norm``.
 
-    ``LN(x) = P x / max(||P x||, floor)``, where P takes off the mean if ``center``; both need V. Rows of c may have any
-    sum: V is applied to c / sum, and without V, LN takes the factor off. Below the floor, ``norm`` is -floor.
-    With the ``means`` of a `Rule`, f is c / ||P c|| over ``width`` tokens, so that Y^T P f is what P Y makes of it; and
-    V^T c itself where it is not ``normalised``.
+    ``LN(x) = x / max(||x||, floor)``, which takes off the factor that rows of c have. Below the floor, ``norm`` is
+    -floor. With the ``means`` of a `Rule`, f is c / ||P c|| over ``width`` tokens, so that Y^T P f is what P Y makes of
+    it; and c by its sum where it is not ``normalised``.
     """
     for b in range(c.shape[0]):
-        total = mean = square = f.dtype.type(0)
-        if V.shape[0] == 0:
-            for i in range(token.size):
-                f[b, i] = c[b, i]
-                square += c[b, i] * c[b, i]
-            if means or not normalised:
-                square = _square_of_other_norms(c[b], normalised, width)
-        else:
-            f[b] = 0
-            for i in range(token.size):
-                total += c[b, i]
-                for k in range(f.shape[1]):
-                    f[b, k] += c[b, i] * V[token[i], k]
-            for k in range(f.shape[1]):
-                f[b, k] /= total
-                mean += f[b, k] / f.dtype.type(f.shape[1])
-            if not center:
-                mean = f.dtype.type(0)
-            for k in range(f.shape[1]):
-                f[b, k] -= mean
-                square += f[b, k] * f[b, k]
+        square = f.dtype.type(0)
+        for i in range(c.shape[1]):
+            f[b, i] = c[b, i]
+            square += c[b, i] * c[b, i]
+        if means or not normalised:
+            square = _square_of_other_norms(c[b], normalised, width)
         norm[b] = np.sqrt(square)
-        scale = max(norm[b], floor)
+        scale = floor if floor > norm[b] else norm[b]
         if norm[b] < floor:
             norm[b] = -floor
-        if not normalised and V.shape[0] > 0:
+        if means and scale == 0:
+            for k in range(f.shape[1]):
+                f[b, k] = 0
+        if scale > 0:
+            for k in range(f.shape[1]):
+                f[b, k] *= f.dtype.type(1) / scale
+
+
+@kernel(inner=True, **_OPTIONS)
+def _feature_of_values(token, c, V, center, floor, normalised, f, norm):
+    """LN(V^T c) of the rows of c into ``f``, norms into ``norm``: V is applied to c / sum.
+
+    ``LN(x) = P x / max(||P x||, floor)``, where P takes off the mean if ``center``; it is V^T c itself where it is not
+    ``normalised``. Below the floor, ``norm`` is -floor.
+    """
+    for b in range(f.shape[0]):
+        total = mean = square = f.dtype.type(0)
+        for k in range(f.shape[1]):
+            f[b, k] = 0
+        for i in range(token.size):
+            total += c[b, i]
+            for k in range(f.shape[1]):
+                f[b, k] += c[b, i] * V[token[i], k]
+        for k in range(f.shape[1]):
+            f[b, k] /= total
+            mean += f[b, k] / f.dtype.type(f.shape[1])
+        if not center:
+            mean = f.dtype.type(0)
+        for k in range(f.shape[1]):
+            f[b, k] -= mean
+            square += f[b, k] * f[b, k]
+        norm[b] = np.sqrt(square)
+        scale = floor if floor > norm[b] else norm[b]
+        if norm[b] < floor:
+            norm[b] = -floor
+        if not normalised:
             scale, norm[b] = f.dtype.type(1), f.dtype.type(-1)
-        elif means and scale == 0:
-            f[b] = 0
         if scale > 0:
             for k in range(f.shape[1]):
                 f[b, k] *= f.dtype.type(1) / scale
@@ -168,7 +185,8 @@ def _decode(rows, f, Y, block, u):
     if f.shape[0] > 1:
         np.dot(f, block, u)
         return
-    u[0, :] = 0
+    for c in range(u.shape[1]):
+        u[0, c] = 0
     quads = f.shape[1] - f.shape[1] % 4
     for i in range(0, quads, 4):
         row0, row1, row2, row3 = Y[rows[i]], Y[rows[i + 1]], Y[rows[i + 2]], Y[rows[i + 3]]
@@ -362,12 +380,37 @@ def _add_outer(rows, f, weight, r, product, dY):
 
 
 @kernel(inner=True, **_OPTIONS)
-def _pull_back(token, c, f, norm, g, V, center, means, normalised, weight, dz, dV, h):
-    """Add the gradient with respect to the logits z of a query, and V, given g, the gradients at the features f.
+def _pull_back(token, f, norm, g, means, normalised, weight, dz, h):
+    """Add the gradient with respect to the logits z of a query, given g, the gradients at the features f.
 
-    Without V this is Lemma 1 in bag form, z' = f * (g - f (f . g)). Where LN subtracts the mean over all tokens, of
-    which dz has as many, the second f is P c / ||P c||; and it is 1 without LN. ``h`` is a workspace.
+    This is Lemma 1 in bag form, z' = f * (g - f (f . g)). Where LN subtracts the mean over all tokens, of which dz has
+    as many, the second f is P c / ||P c||; and it is 1 without LN. ``h`` is a workspace.
     """
+    for i in range(token.size):
+        h[i] = 0
+    for b in range(f.shape[0]):
+        inner = f.dtype.type(0)
+        for k in range(f.shape[1]):
+            inner += f[b, k] * g[b, k]
+        if norm[b] < 0:
+            inner = f.dtype.type(0)
+        scale = f.dtype.type(weight[b])
+        if means or not normalised:
+            along, shift = f.dtype.type(means), f.dtype.type(1)
+            if means:
+                shift = -f[b].sum() / f.dtype.type(dz.size)
+            for i in range(token.size):
+                h[i] += scale * f[b, i] * (g[b, i] - (along * f[b, i] + shift) * inner)
+        else:
+            for i in range(token.size):
+                h[i] += scale * f[b, i] * (g[b, i] - f[b, i] * inner)
+    for i in range(token.size):
+        dz[token[i]] += h[i]
+
+
+@kernel(inner=True, **_OPTIONS)
+def _pull_back_values(token, c, f, norm, g, V, center, weight, dz, dV, h):
+    """`_pull_back` of features of values, with the gradient with respect to V."""
     for i in range(token.size):
         h[i] = 0
     for b in range(f.shape[0]):
@@ -377,16 +420,7 @@ def _pull_back(token, c, f, norm, g, V, center, means, normalised, weight, dz, d
         if norm[b] < 0:
             inner = f.dtype.type(0)
         scale = f.dtype.type(weight[b])
-        if V.shape[0] == 0 and (means or not normalised):
-            along, shift = f.dtype.type(means), f.dtype.type(1)
-            if means:
-                shift = -f[b].sum() / f.dtype.type(dz.size)
-            for i in range(token.size):
-                h[i] += scale * f[b, i] * (g[b, i] - (along * f[b, i] + shift) * inner)
-        elif V.shape[0] == 0:
-            for i in range(token.size):
-                h[i] += scale * f[b, i] * (g[b, i] - f[b, i] * inner)
-        elif norm[b] != 0:
+        if norm[b] != 0:
             if center:
                 for k in range(f.shape[1]):
                     mean_g += g[b, k] / f.dtype.type(f.shape[1])
@@ -417,6 +451,12 @@ def _gather(rows, Y, block):
 
 
 @kernel(inner=True, **_OPTIONS)
+def larger(a, b):
+    """The larger of two integers: numba compiles `max` anew for each pair of types, by several functions."""
+    return a if a > b else b
+
+
+@kernel(inner=True, **_OPTIONS)
 def first_integers(n):
     """The integers below n."""
     out = np.empty(n, np.int64)
@@ -426,120 +466,11 @@ def first_integers(n):
 
 
 @kernel(**_OPTIONS)
-def loss_and_gradient(batch, groups, weights, rule, slopes, residual, gradient):
-    """Loss -J of a weighted batch, and the gradient of J added into ``slopes``: Lemma 1, and its extensions.
-
-    The cost is (non-zeros of the bags) x (columns of Y), whatever the vocabulary.
-
-    Of the `Batch` the first ``groups`` groups count; ``weights`` and ``slopes`` are `Weights`, ``rule`` is a `Rule`.
-    Where ``residual`` has rows it receives each bag's r = target - alpha, and the decoder's gradient is left to the
-    caller.
-    """
-    query, target, soft, weight = borrowed(batch[0]), borrowed(batch[1]), borrowed(batch[2]), borrowed(batch[3])
-    size, indptr, token, count = borrowed(batch[4]), borrowed(batch[5]), borrowed(batch[6]), borrowed(batch[7])
-    Z, Y, V, H = borrowed(weights.Z), borrowed(weights.Y), borrowed(weights.V), borrowed(weights.hidden)
-    dZ, dY, dV, dH = borrowed(slopes.Z), borrowed(slopes.Y), borrowed(slopes.V), borrowed(slopes.hidden)
-    residual = borrowed(residual)
-    center, floor, square, contrast = rule.center, rule.floor, rule.squared, rule.contrasted
-    means, normalised = rule.means, rule.normalised
-    columns, units, last = Y.shape[1], H.shape[1], Y.shape[0] - Z.shape[0]  # the last rows of Y may be the queries'
-    longest = most = 0
-    for group in range(groups):
-        longest, most = max(longest, indptr[group + 1] - indptr[group]), max(most, size[group])
-    width = V.shape[1] if V.shape[0] > 0 else longest
-    if not contrast:  # whose pairs are compared with each other
-        most = max(1, min(most, _TOGETHER // max(1, width * max(columns, units), units * columns)))
-    all_rows, all_units = first_integers(width), first_integers(units)
-    c_buffer, norms, tops = np.empty(most * longest, Z.dtype), np.empty(most, Z.dtype), np.empty(most, Z.dtype)
-    line = np.empty(longest, Z.dtype)
-    f_buffer, g_buffer = np.empty(most * width, Z.dtype), np.empty(most * width, Z.dtype)
-    a_buffer, da_buffer = np.empty(most * units, Z.dtype), np.empty(most * units, Z.dtype)
-    u_buffer, r_buffer = np.empty(most * columns, Z.dtype), np.empty(most * columns, Z.dtype)
-    first, d_first = (H, dH) if units > 0 else (Y, dY)  # what the features meet first
-    blocks = width if most > 1 else 0
-    block_buffer = np.empty(blocks * first.shape[1], Z.dtype)
-    product_buffer = np.empty(blocks * first.shape[1], Z.dtype)
-    blocks = units if most > 1 else 0
-    units_buffer, units_product = np.empty(blocks * columns, Z.dtype), np.empty(blocks * columns, Z.dtype)
-    masses = rule.multiplicity.astype(Z.dtype)
-    keep, alike = residual.shape[0] > 0, np.empty(2, Z.dtype)
-    alike[0] = alike[1] = 1
-    if most > 1 and units > 0:
-        _gather(all_units, Y, matrix(units_buffer, blocks, columns))
-    loss, bag, entry = 0.0, 0, 0
-    for group in range(groups):
-        every_row, every_unit = borrowed(as_read_only(all_rows)), borrowed(as_read_only(all_units))
-        mass, norm, top, ones = borrowed(masses), borrowed(norms), borrowed(tops), borrowed(alike)
-        block_of_units, product_of_units = (
-            matrix(units_buffer, blocks, columns),
-            matrix(units_product, blocks, columns),
-        )
-        tokens = token[indptr[group] : indptr[group + 1]]
-        rows = every_row if V.shape[0] > 0 else tokens
-        block = matrix(block_buffer, rows.size if most > 1 else 0, first.shape[1])
-        product = matrix(product_buffer, rows.size if most > 1 else 0, first.shape[1])
-        soft_row = soft[group] if soft.shape[0] > 0 else mass[:0]
-        if size[group] > 1 and most > 1:
-            _gather(rows, first, block)
-        end = bag + size[group]
-        while bag < end:
-            n = min(most, end - bag)
-            c = matrix(c_buffer, n, tokens.size)
-            f, g = matrix(f_buffer, n, rows.size), matrix(g_buffer, n, rows.size)
-            a, da = matrix(a_buffer, n, units), matrix(da_buffer, n, units)
-            u = matrix(u_buffer, n, columns)
-            r = matrix(r_buffer, n, columns)
-            if keep:
-                r = matrix(residual[bag:], n, columns)
-            shares = weight[bag : bag + n]
-            to_zero = underflow(False)
-            e = matrix(line, 1, tokens.size)
-            _weigh(tokens, matrix(count[entry:], n, tokens.size), Z[query[group]], c, e, top)
-            _feature(tokens, c, V, center, floor, means, normalised, Z.shape[1], f, norm)
-            if units > 0:
-                _decode(rows, f, H, block, a)
-                _rectify(H, a)
-                _decode(every_unit, a, Y, block_of_units, u)
-            else:
-                _decode(rows, f, Y, block, u)
-            if rule.residual:
-                _join_query(Y[last + query[group]], u)
-            difference = u[0] - u[n - 1] if contrast else mass[:0]
-            rated = u[:1] if contrast else u  # bags with a loss of their own
-            own = target[group]
-            if square:
-                loss += _square_residual(rated, own, soft_row, shares, mass, r)
-            else:
-                loss += _residual(rated, own, soft_row, shares, mass, r, top)
-            if contrast:
-                loss += _contrast(difference, shares, mass, u, r)
-                shares = ones
-            underflow(to_zero)
-            if gradient:
-                if rule.residual:
-                    _part_query(u, r, shares, dY[last + query[group]], keep)
-                if units > 0:
-                    _back(every_unit, u, Y, block_of_units, da)
-                    _rectify_back(a, shares, da, dH)
-                    _back(rows, da, H, block, g)
-                else:
-                    _back(rows, u, Y, block, g)
-                _pull_back(tokens, c, f, norm, g, V, center, means, normalised, shares, dZ[query[group]], dV, e[0])
-                if not keep:
-                    if units > 0:
-                        _add_outer(every_unit, a, shares, r, product_of_units, dY)
-                    _add_outer(rows, f, shares, da if units > 0 else r, product, d_first)
-            bag += n
-            entry += n * tokens.size
-    return loss
-
-
-@kernel(**_OPTIONS)
 def attention(query, indptr, token, count, Z, c):
     """Attention of every bag, c_l = N_l exp(z_l) / sum, into ``c``, aligned with ``token``."""
     longest = 0
     for b in range(query.size):
-        longest = max(longest, indptr[b + 1] - indptr[b])
+        longest = larger(longest, indptr[b + 1] - indptr[b])
     line, tops = np.empty(longest, c.dtype), np.empty(1, c.dtype)
     for b in range(query.size):
         lo, hi, total = indptr[b], indptr[b + 1], c.dtype.type(0)

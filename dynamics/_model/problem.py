@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from dynamics._engine.sgd import sampling
-from dynamics._model import kernels
+from dynamics._model import gradient
 from dynamics._model.batch import Batch
 from dynamics._model.objective import Objective, add_terms, as_objective, rule_of
 from dynamics._model.small import Small, small_of
@@ -155,7 +155,7 @@ class Problem:
         """The loss alone, at weights that are read-only."""
         seen = weights if self.view.plain else self.view.forward(weights)
         own = (seen, self.rule, self._no_slopes, self._none, False)
-        return sum(kernels.loss_and_gradient(part, part.query.size, *own) for part, _ in self._parts)
+        return sum(gradient.loss_and_gradient(part, part.query.size, *own) for part, _ in self._parts)
 
     def loss_and_gradient(self, weights: Weights, slopes: Weights, residual: np.ndarray | None = None) -> float:
         """The loss at weights that are read-only, with the gradient of J added into ``slopes``.
@@ -168,7 +168,7 @@ class Problem:
         own, loss = (seen, self.rule, within), 0.0
         for part, bags in self._parts:
             kept = self._none if residual is None else residual[bags]
-            loss += kernels.loss_and_gradient(part, part.query.size, *own, kept, True)
+            loss += gradient.loss_and_gradient(part, part.query.size, *own, kept, True)
         if not self.view.plain:
             self.view.backward(weights, within, slopes)
         add_terms(self.objective, weights, slopes)

@@ -9,14 +9,15 @@ import numpy as np
 from dynamics._backend import intrinsics
 from dynamics._backend.compiled import kernel
 from dynamics._backend.intrinsics import as_read_only
-from dynamics._model import kernels
+from dynamics._model import gradient, kernels
 from dynamics._model.batch import Batch
+from dynamics._model.gradient import plain
 from dynamics._model.weights import Weights
 from dynamics.optimizers import _kernels as updates
 
 _OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract"}}
 # Kernels without them round as numpy does, which took their steps before.
-_AS_NUMPY: dict[str, Any] = {"uses": (intrinsics, kernels, updates)}
+_AS_NUMPY: dict[str, Any] = {"uses": (intrinsics, kernels, gradient, updates)}
 # Numbers that are added one after another, in eight sums side by side.
 _TOGETHER = 128
 
@@ -133,7 +134,7 @@ def systems(batch, shares, weights, rule, slopes, residual, f, workspace, G, los
         slope = Weights(
             slopes.Z[run], slopes.Y[run], slopes.V, slopes.hidden, slopes.keys, slopes.queries, slopes.values
         )
-        losses[run] = kernels.loss_and_gradient(own, query.size, seen, rule, slope, r, always)
+        losses[run] = plain(own, query.size, seen, rule, slope, r, always)
         unit_features(query, indptr, token, count, Z, f[run])
         gram(indptr, token, f[run], workspace, G[run])
         for b in range(query.size):

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from dynamics._engine.sgd.feed import Feed, Source
-from dynamics._model import kernels
+from dynamics._model import gradient
 from dynamics._model.batch import Batch
 from dynamics._model.objective import Objective
 from dynamics._model.problem import View
@@ -80,7 +80,7 @@ def _full(run: Run, weights: Weights, slopes: Weights, share: np.ndarray | None)
         groups = run.feed.draw(1)
         batch = Batch(*(read_only(array[0]) for array in run.feed.batches))
         nothing = np.empty((0, 0), run.dtype)
-        loss: float = kernels.loss_and_gradient(batch, groups[0], seen, run.rule, within, nothing, True)
+        loss: float = gradient.loss_and_gradient(batch, groups[0], seen, run.rule, within, nothing, True)
         return loss
 
     return _through(run, weights, slopes, add)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from strategies import SEEDS, bags, layers
 
 from dynamics import Bags, Layer, Objective, gradient_flow
-from dynamics._model import batch, kernels
+from dynamics._model import batch, gradient
 from dynamics._model.problem import Problem
 
 
@@ -59,7 +59,7 @@ def test_parts_of_pairs_make_up_the_whole(monkeypatch):
 
 
 def test_ctrl_c_is_heard_between_the_parts(monkeypatch):
-    calls, kernel = [], kernels.loss_and_gradient
+    calls, kernel = [], gradient.loss_and_gradient
 
     def interrupted(*arguments):
         calls.append(arguments[0].query.size)
@@ -69,7 +69,7 @@ def test_ctrl_c_is_heard_between_the_parts(monkeypatch):
 
     own = Bags.from_dense(np.zeros(30, dtype=int), np.arange(30), np.eye(30) + 1)
     monkeypatch.setattr(batch, "WORK_A_CALL", 1)
-    monkeypatch.setattr(kernels, "loss_and_gradient", interrupted)
+    monkeypatch.setattr(gradient, "loss_and_gradient", interrupted)
     with pytest.raises(KeyboardInterrupt):
         gradient_flow(own, eta_y=1.0, eta_z=1.0, t_end=1.0)
     assert calls == [1] * 20  # of the thirty of the first evaluation

@@ -11,7 +11,8 @@ from dynamics._backend.compiled import address, call, kernel
 from dynamics._backend.intrinsics import as_read_only, borrowed, matrix, underflow
 from dynamics._model import kernels
 from dynamics._model.batch import Batch
-from dynamics._model.kernels import first_integers, loss_and_gradient
+from dynamics._model.gradient import kernel_of
+from dynamics._model.kernels import first_integers
 from dynamics._model.weights import Rule, Weights
 from dynamics.optimizers import _kernels as updates
 from dynamics.optimizers._kernels import ascend, catch_up_row, kept
@@ -70,7 +71,7 @@ def gradient_of(batches: Batch, weights: Weights, rule: Rule, slopes: Weights) -
     """Address of loss and gradient for `sgd_steps` with such arguments: compiled once for all optimizers and flows."""
     one = Batch(*(read_only(array[0]) for array in batches))
     seen = Weights(*(read_only(array.view()) for array in weights))
-    return address(loss_and_gradient, (one, 0, seen, rule, slopes, np.empty((0, 0), weights.Z.dtype), True))
+    return address(kernel_of(weights, rule), (one, 0, seen, rule, slopes, np.empty((0, 0), weights.Z.dtype), True))
 
 
 @kernel(nogil=True, **_OPTIONS)
