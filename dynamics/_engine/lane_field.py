@@ -1,8 +1,8 @@
 """The reduced flow of Theorem 4's setting, many members side by side: derivatives, losses and decoder logits of states.
 
 A state is what `_engine.lanes` says: z of the common and of D distinct tokens, and the decoder logits a, b, p, q, r. A
-row of numbers holds one entry for each lane. The kernels of `_model.kernels` are not called: those take any batch and
-make their arrays anew in each call. Tests hold the two against each other at random states, for all three decoders.
+row of numbers holds one entry for each lane. The kernels of `_model` are not called: those take any batch and make
+their arrays anew in each call. Tests hold the two against each other at random states, for all three decoders.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ _OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract"}, "uses": (intrin
 
 
 class Parts(NamedTuple):
-    """What a layer and an objective have beside Z, Y and the cross-entropy: a value matrix, and the rest as in `Rule`."""
+    """What a layer and an objective have beside Z, Y and the cross-entropy: a value matrix, and others as in `Rule`."""
 
     values: bool = False
     hidden: bool = False

@@ -1,7 +1,7 @@
 """Loss and gradient of a small plain layer, in rows of numbers that become vector instructions (numba).
 
-The kernel of `_model.kernels` takes any layer and any batch, makes its arrays anew in each call, and asks the C library
-for one exponential at a time: at ten classes that is three times the arithmetic. Here the arrays are the caller's, all
+A kernel of `_model.gradient` takes any batch, makes its arrays anew in each call, and asks the C library for one
+exponential at a time: at ten classes that is three times the arithmetic. Here the arrays are the caller's, all
 exponentials of a batch are taken together, and the loss is found only where somebody asks for it.
 """
 
@@ -187,7 +187,7 @@ def _decode(indptr, token, mass, columns, start, entries, shares, logits):
 
 @kernel(**_OPTIONS)
 def plain_gradient(small):
-    """As `kernels.loss_and_gradient` of a plain layer and the cross-entropy (Lemma 1); the loss is 0 if not ``asked``.
+    """As `gradient.loss_and_gradient` of a plain layer and the cross-entropy (Lemma 1); the loss is 0 if not ``asked``.
 
     The weights are in ``entries``, and the gradients are added into ``slopes``.
     """

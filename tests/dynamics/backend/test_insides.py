@@ -1,17 +1,24 @@
 """Numba's inside is touched in one folder, and nothing needs it: plain `numba.njit` gives the same numbers."""
 
 import ast
+import gc
 import json
 import os
 import subprocess
 import sys
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
 from driving import ROOT
+from numba.core.caching import NullCache
+from numba.core.errors import TypingError
+from numba.extending import intrinsic
 
-from dynamics import SequenceClasses, gradient_flow, gradient_flow_ensemble, sgd
+from dynamics import Objective, SequenceClasses, gradient_flow, gradient_flow_ensemble, sgd
+from dynamics._backend.compiled import kernel
 from dynamics._backend.modes import COMPILATION, IN_PYTHON, PLAIN
+from dynamics._model.gradient import Parts, made
 
 BACKEND = "dynamics/_backend"
 # Names that are numba's own affair, however one comes by them.
@@ -70,6 +77,50 @@ def results():
     members = gradient_flow_ensemble({"n_classes": [3, 2], "vocab_size": [20, 50], **rates}, t_end=20.0)
     found = {"flow": flow.final.Z, "Y of the flow": flow.final.Y, "sgd": run.final.Z, "Y of sgd": run.final.Y}
     return found | {"ensemble": members["z"].values, "loss of the ensemble": members["loss"].values}
+
+
+@pytest.mark.skipif(IN_PYTHON or PLAIN, reason="kernels are compiled by numba alone, or not at all")
+@pytest.mark.parametrize("collecting", [True, False])
+@pytest.mark.parametrize("wrong", [True, False])
+def test_compiling_leaves_the_collector_as_it_was(collecting, wrong):
+    """It rests while a kernel is compiled, also where that fails."""
+    seen, before = [], gc.isenabled()
+
+    @intrinsic
+    def look(_, number):
+        seen.append(gc.isenabled())
+        if wrong:
+            raise TypingError("a mistake")
+        return number(number), lambda context, builder, signature, arguments: arguments[0]
+
+    @kernel()
+    def used(number):
+        return look(number)
+
+    used._cache = NullCache()
+    (gc.enable if collecting else gc.disable)()
+    try:
+        with pytest.raises(TypingError) if wrong else nullcontext():
+            assert used(1.0) == 1.0
+        assert gc.isenabled() == collecting
+    finally:
+        (gc.enable if before else gc.disable)()
+    assert seen and not any(seen)
+
+
+@pytest.mark.skipif(IN_PYTHON, reason="kernels are Python")
+def test_a_kind_of_layer_compiles_what_it_has_alone():
+    """And under a name of its own, by which numba keeps it on disk; the other kinds stay as they are."""
+    classes = SequenceClasses.single_common_token(3, 20)
+    kinds = {"squared": Parts(squared=True), "hidden": Parts(hidden=True), "plain": Parts()}
+    before = {kind: list(made(parts).signatures) for kind, parts in kinds.items()}
+    assert len({made(parts).__qualname__ for parts in kinds.values()}) == len(kinds)
+    options = {"eta_y": 1.0, "eta_z": 0.5, "steps": 2, "dtype": "float32", "objective": Objective("squared")}
+    sgd(classes, **options)
+    after = {kind: list(made(parts).signatures) for kind, parts in kinds.items()}
+    assert {kind for kind in kinds if after[kind] != before[kind]} <= {"squared"} and after["squared"]
+    used = made(Parts(squared=True)).py_func.__code__.co_freevars
+    assert {"values", "hidden", "squared", "contrasted", "joins"} <= set(used)
 
 
 @pytest.mark.slow
