@@ -1,6 +1,6 @@
 """Loss and gradient of a layer (numba): a kernel for each kind of layer and objective, made of those of `kernels`.
 
-What a kind has not is not compiled: with all of it, a first run took a sixth longer. A kind compiles once for all
+A kind compiles its own parts alone: with those of all kinds, a first run took a sixth longer. A kind compiles once for all
 bags, precisions apart, and for flows and SGD alike.
 """
 
@@ -23,7 +23,7 @@ _OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract"}, "uses": (intrin
 
 
 class Parts(NamedTuple):
-    """What a layer and an objective have beside Z, Y and the cross-entropy: a value matrix, and others as in `Rule`."""
+    """Parts of a layer and an objective beside Z, Y and the cross-entropy: a value matrix, and others as in `Rule`."""
 
     values: bool = False
     hidden: bool = False
