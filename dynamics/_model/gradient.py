@@ -1,6 +1,6 @@
 """Loss and gradient of a layer (numba): a kernel for each kind of layer and objective, made of those of `kernels`.
 
-A kind compiles its own parts alone: with those of all kinds, a first run took a sixth longer. A kind compiles once for all
+A kind compiles its own parts alone: with those of all kinds, a first run took a sixth longer. It compiles once for all
 bags, precisions apart, and for flows and SGD alike.
 """
 
