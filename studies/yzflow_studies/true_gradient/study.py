@@ -193,7 +193,7 @@ def three_classes(*, draws: int, seed: int = 0, last: float = 20.0, n_times: int
         flow = frozen_flow(G, vocab_size=m, ln_t=s, rtol=1e-8)
         order = []
         for n in range(3):
-            less, more = sorted({0, 1, 2} - {n}, key=lambda j, n=n: G[n, j])
+            less, more = sorted({0, 1, 2} - {n}, key=G[n].__getitem__)
             order.append(float((flow["log_alpha"][:, n, more] - flow["log_alpha"][:, n, less]).min()))
         moves = (np.abs(flow["xi"].values) > 1e-9).all(axis=0)
         least = float(flow["share"].values[:, moves].min(initial=1.0))
