@@ -6,7 +6,6 @@ in `benchmarks.first_use`.
 
 from __future__ import annotations
 
-import os
 import resource
 import subprocess
 import sys
@@ -57,7 +56,7 @@ def measure(names: Sequence[str]) -> dict[str, Any]:
             seconds(command, folder)
         work = {MAIN_JOB: seconds(main_job, folder), AUDIT: seconds(audit, folder)}
         checks = {name: seconds([*_YZFLOW, "check", name], folder) for name in names}
-    return {"cores": len(os.sched_getaffinity(0)), "work": work, "checks": checks}
+    return {"work": work, "checks": checks}
 
 
 def markdown(data: Mapping[str, Any]) -> str:

@@ -231,6 +231,7 @@ def _of_grid(
         name: (tuple(lengths[dim] for dim in dims.get(name, ())), np.dtype(types.get(name, np.float64)))
         for name in kept
     }
+    peaks = _PEAKS[0] in kept
     checks.fits_in_memory("times", 8 * 7 * len(kinds) * solver.times.size * threads, "integrate one setting")
     stop = np.zeros(1, np.int64)
     store: chunks.Held | chunks.Kept
@@ -244,7 +245,7 @@ def _of_grid(
         store = chunks.Kept(path, grid.identity() | arguments, grid.size, len(parts), variables)
 
     def compute(lo: int, hi: int) -> dict[str, np.ndarray]:
-        found = solver.run(*grid.rows(lo, hi), _PEAKS[0] in kept, stop)
+        found = solver.run(*grid.rows(lo, hi), peaks, stop)
         return {name: found[name] for name in kept}
 
     compute(0, 0)  # which compiles, or loads what is compiled: not in a thread that cannot be interrupted
@@ -371,6 +372,7 @@ def _of_sequence(
             else:
                 array[i] = found[name]
 
+    peaks = _PEAKS[0] in kept
     groups: dict[int, list[int]] = {}
     rest = []
     for i, member in enumerate(members):
@@ -384,14 +386,14 @@ def _of_sequence(
         store = _Lifted(group, members, put)
 
         def compute(lo: int, hi: int, rows: np.ndarray = rows, counts: np.ndarray = counts) -> dict[str, np.ndarray]:
-            return solver.run(rows[lo:hi], counts[lo:hi], _PEAKS[0] in kept, stop)
+            return solver.run(rows[lo:hi], counts[lo:hi], peaks, stop)
 
         compute(0, 0)
         parts = chunks.bounds(len(group), solver.chunk(width, threads, len(group)))
         chunks.work(compute, store, parts, threads=threads, stop=stop, report=report)
     for done, i in enumerate(rest):
         report.update((size - len(rest) + done) / size, f"{size - len(rest) + done:,} of {size:,} flows")
-        one = one_by_one.integrate(members[i].entries, members[i].rates, *solver, peaks=_PEAKS[0] in kept)
+        one = one_by_one.integrate(members[i].entries, members[i].rates, *solver, peaks=peaks)
         put(i, one.results())
     coords: dict[str, Any] = {"time": solver.times}
     coords |= {dim: list(table) for dim, table in tables.items()}

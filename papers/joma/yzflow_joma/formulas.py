@@ -2,6 +2,8 @@ r"""Closed forms. Time is in units of the inverse learning rate. Source: arXiv 2
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.integrate import quad, solve_ivp
@@ -101,14 +103,14 @@ def rising_zeros(mu: ArrayLike, t: ArrayLike | None = None) -> np.ndarray | floa
         Integrated to 1e-10 in ln(1/delta), delta = 1 - v/mu; the supremum is that of what R tends to and of its values
         to t = 60, to about 1e-7.
     """
-    mu = np.abs(np.asarray(mu, float))
-    mu = mu[mu > 0]
+    given = np.asarray(mu, float)
+    mu = np.abs(given[given != 0])
     if not mu.size:
-        raise ValueError("`mu` must have an entry that is not zero")
+        raise ValueError(f"`mu` must have an entry that is not zero, but got {given.tolist()}")
     if t is not None:
         times = np.atleast_1d(np.asarray(t, float))
         if not (np.isfinite(times).all() and (times > 0).all()):
-            raise ValueError("`t` must be positive times")
+            raise ValueError(f"`t` must be positive times, but got {times.tolist()}")
         order = np.argsort(times)
         found = np.empty(len(times))
         found[order] = _rising_zeros(mu, _closeness(mu, times[order]))
@@ -131,17 +133,15 @@ def rising_zeros(mu: ArrayLike, t: ArrayLike | None = None) -> np.ndarray | floa
     return max(end, float(found[best]), -float(inside.fun))
 
 
+def _rate(mu: np.ndarray) -> Callable[[float, np.ndarray], np.ndarray]:
+    """d ln(1/delta)/dt = e^{v^2/2} of each entry, by ln(1/delta), which keeps its digits late."""
+    return lambda _, x: np.exp((mu * -np.expm1(-np.asarray(x))) ** 2 / 2)
+
+
 def _closeness(mu: np.ndarray, times: np.ndarray | None, *, last: float = 0.0) -> np.ndarray:
-    """ln(1/delta) of each entry at increasing times, (C, T), or without these the integrator's own times to ``last``.
-
-    Its rate is e^{v^2/2}, and it keeps its digits late.
-    """
-
-    def rate(_: float, x: np.ndarray) -> np.ndarray:
-        return np.exp((mu * -np.expm1(-np.asarray(x))) ** 2 / 2)
-
+    """ln(1/delta) of each entry at increasing times, (C, T), or without these the integrator's times to ``last``."""
     end = last if times is None else float(times[-1])
-    found = solve_ivp(rate, (0.0, end), np.zeros(len(mu)), method="LSODA", t_eval=times, rtol=1e-10, atol=1e-12)
+    found = solve_ivp(_rate(mu), (0.0, end), np.zeros(len(mu)), method="LSODA", t_eval=times, rtol=1e-10, atol=1e-12)
     return np.asarray(found.t if times is None else found.y)
 
 
@@ -170,14 +170,11 @@ def level_time(first: float, second: float) -> float:
     """
     mu = np.sort(np.abs(np.array([first, second], float)))
     if not (np.isfinite(mu).all() and 0 < mu[0] < mu[1]):
-        raise ValueError(f"`first` and `second` must differ in size and not be zero, but are {first:g} and {second:g}")
+        raise ValueError(f"`first` and `second` must differ in size and not be zero, but got {first:g} and {second:g}")
 
     def apart(_: float, x: np.ndarray) -> float:
         speed = _speeds(mu, np.asarray(x)[:, None])[1][:, 0]
         return float(speed[1] - speed[0])
-
-    def rate(_: float, x: np.ndarray) -> np.ndarray:
-        return np.exp((mu * -np.expm1(-np.asarray(x))) ** 2 / 2)
 
     apart.terminal = True  # type: ignore[attr-defined]
     rates = np.exp(mu**2 / 2)
@@ -186,7 +183,7 @@ def level_time(first: float, second: float) -> float:
     # From a time at which u = mu^2 t^2/2 still, to twice what the late form says and more.
     start = 1e-6 / mu[1]
     found = solve_ivp(
-        rate, (start, 10 + 2 * late), [start, start], method="LSODA", events=apart, rtol=1e-11, atol=1e-13
+        _rate(mu), (start, 10 + 2 * late), [start, start], method="LSODA", events=apart, rtol=1e-11, atol=1e-13
     )
     if not found.t_events[0].size:
         raise ValueError(f"no time was found at which the speeds of {first:g} and {second:g} are one")
