@@ -93,10 +93,11 @@ def train(
     record_every : int
         Steps between records; the first and the last state always are.
     dtype : "float32" or "float64"
+        Of all that is computed, products of matrices on a GPU, too.
     checkpoint : path, optional
         A file with the state of the run, written every few seconds and at the end. Where it exists, the run goes on
-        from it, on a CPU of the same kind to the same result bit for bit. It must be of a run with the same arguments;
-        ``steps`` may be larger.
+        from it, on a CPU of the same kind to the same result bit for bit; a GPU adds in another order each time. It
+        must be of a run with the same arguments; ``steps`` may be larger.
     progress : bool
         Show progress and the loss on standard error.
 
@@ -123,7 +124,8 @@ def train(
     arguments = {name: value for name, value in locals().items() if name not in ("checkpoint", "progress")}
     checks.one_of("dtype", dtype, DTYPES)
     progress, path = checks.flag("progress", progress), files.checkpoint(checkpoint)
-    with jax.enable_x64(True) if dtype == "float64" else contextlib.nullcontext():
+    double = jax.enable_x64(True) if dtype == "float64" else contextlib.nullcontext()
+    with double, jax.default_matmul_precision("highest"):  # a GPU would multiply with ten bits of each number
         run = _Run(**arguments)
         if path is not None and sealed.sound(path, _STATE, "training starts again", name="checkpoint"):
             run.restore(path)

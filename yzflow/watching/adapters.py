@@ -352,8 +352,10 @@ def _multihead_parts(model: Any) -> tuple[str, ...]:
 def _deep(model: Any, tokens: np.ndarray) -> Look:
     import jax
 
-    hidden, attention = jax.jit(jax.vmap(type(model).hidden, in_axes=(None, 0)))(model, tokens)
-    return _checked_look(np.moveaxis(np.asarray(attention), 1, 0), np.asarray(model.decode(hidden)), tokens)
+    with jax.default_matmul_precision("highest"):  # as `dynamics.deep.train` trains it, on a GPU, too
+        hidden, attention = jax.jit(jax.vmap(type(model).hidden, in_axes=(None, 0)))(model, tokens)
+        scores = np.asarray(model.decode(hidden))
+    return _checked_look(np.moveaxis(np.asarray(attention), 1, 0), scores, tokens)
 
 
 def _deep_matrices(model: Any, tokens: np.ndarray) -> list[list[Matrices]]:

@@ -104,6 +104,7 @@ def watch(
     if not all(isinstance(one, str) for one in given):
         raise checks.reject("parts", "be words", checks.brief(parts))
     if attention is None or logits is None:
+        model = getattr(model, "_orig_mod", model)  # of `torch.compile`, whose weights and hooks are the model's
         adapter = with_parts(adapter_of(model), given)
     else:
         adapter = of_functions(checks.function("attention", attention), checks.function("logits", logits), given)
@@ -251,6 +252,9 @@ class Recorder:
     def _after(self, optimizer: Any, args: tuple, given: dict[str, Any]) -> None:
         held = {id(one) for group in optimizer.param_groups for one in group["params"]}
         if any(id(one) in held for one in self.model.parameters()):
+            if getattr(optimizer, "found_inf", None):  # a fused optimizer is called for a step that it then skips
+                self._seen = 0
+                return
             self._optimizer = optimizer
             self._count()
 

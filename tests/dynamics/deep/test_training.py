@@ -33,6 +33,9 @@ def same(one, other):
     return all(np.array_equal(one[name], other[name], equal_nan=True) for name in one.variables)
 
 
+SAME_BITS = pytest.mark.skipif(jax.default_backend() != "cpu", reason="a GPU adds in another order each time")
+
+
 # Steps
 
 
@@ -121,14 +124,14 @@ def test_two_steps_are_those_by_hand(optimizer):
 
 
 @pytest.mark.slow
-def test_many_runs_at_once_are_single_runs(run):
-    both = deep.train(ARCHITECTURE, TEXT, **ARGUMENTS | {"learning_rate": [0.1, 0.3], "seeds": [2, 5]})
-    alone = deep.train(ARCHITECTURE, TEXT, **ARGUMENTS | {"seeds": [5]})
+def test_many_runs_at_once_are_single_runs():
+    double = ARGUMENTS | {"dtype": "float64"}
+    both = deep.train(ARCHITECTURE, TEXT, **double | {"learning_rate": [0.1, 0.3], "seeds": [2, 5]})
+    alone = deep.train(ARCHITECTURE, TEXT, **double | {"seeds": [5]})
     for name in ("batch_loss", "loss", "entropy", "attention", "parameters"):
         single = alone[name].values[0, 0]
-        np.testing.assert_allclose(both[name].values[0, 1], single, rtol=2e-4, atol=2e-5)
-        np.testing.assert_allclose(run[name].values[0, 1], single, rtol=2e-4, atol=2e-5)
-    assert (abs(run["batch_loss"].diff("seed")) > 1e-3).any()
+        np.testing.assert_allclose(both[name].values[0, 1], single, rtol=1e-10, atol=1e-12)
+    assert (abs(both["batch_loss"].diff("seed")) > 1e-3).any()
     # The first batch is the same at each rate; later ones meet other weights.
     first = both["batch_loss"].values[:, 0]
     assert first[0, 0] == pytest.approx(first[1, 0], rel=1e-6) and abs(first[0, -1] - first[1, -1]) > 1e-3
@@ -170,6 +173,7 @@ def test_the_regulariser_is_part_of_the_loss():
 # Interruption, files
 
 
+@SAME_BITS
 @pytest.mark.slow
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 def test_a_run_goes_on_bit_for_bit_where_it_was_stopped(tmp_path, monkeypatch, optimizer):
@@ -221,6 +225,7 @@ def test_checkpoints_of_other_runs_are_refused(tmp_path):
             deep.train(ARCHITECTURE, TEXT, **arguments, **given, checkpoint=kept)
 
 
+@SAME_BITS
 def test_a_damaged_checkpoint_is_set_aside_and_training_starts_again(tmp_path):
     path = tmp_path / "state.npz"
     arguments = ARGUMENTS | {"steps": 2, "seeds": 1}

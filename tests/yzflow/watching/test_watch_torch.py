@@ -12,6 +12,21 @@ torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.slow
 
 TOKENS = np.random.default_rng(0).integers(0, 12, (40, 9))
+DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+
+
+@pytest.fixture(params=DEVICES, autouse=True)
+def device(request, monkeypatch):
+    """Each test on the processor and, where there is one, on the GPU, whose sums are made to keep their order."""
+    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    torch.use_deterministic_algorithms(True)
+    with torch.device(request.param):
+        yield request.param
+    torch.use_deterministic_algorithms(False)
+
+
+def array(tensor):
+    return tensor.detach().cpu().numpy()
 
 
 class Small(torch.nn.Module):
@@ -45,20 +60,27 @@ def encoder():
     return Encoder()
 
 
-def train(model, steps=12, watched=None, accumulate=1, optimizer=None):
-    """Losses and last weights of a training with dropout, followed by a recorder or not."""
+def train(model, steps=12, watched=None, accumulate=1, optimizer=None, skipped=None, autocast=False):
+    """Losses and last weights of a training with dropout, followed by a recorder or not.
+
+    With ``skipped`` there is a scaler, which skips that step, as its gradient is infinite.
+    """
     torch.manual_seed(1)
     optimizer = optimizer or torch.optim.SGD(model.parameters(), lr=0.3)
     rng, losses = np.random.default_rng(5), []
+    kind = next(model.parameters()).device.type
+    scaler = torch.amp.GradScaler(kind, enabled=skipped is not None)
 
     def run():
-        for _ in range(steps):
+        for number in range(steps):
             optimizer.zero_grad()
             for _ in range(accumulate):
                 batch = torch.as_tensor(rng.integers(0, 12, (7, 9)))
-                loss = torch.nn.functional.cross_entropy(model(batch[:, :-1])[:, -1], batch[:, -1])
-                loss.backward()
-            optimizer.step()
+                with torch.autocast(kind, torch.bfloat16, enabled=autocast):
+                    loss = torch.nn.functional.cross_entropy(model(batch[:, :-1])[:, -1], batch[:, -1])
+                scaler.scale(loss * torch.inf if number == skipped else loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
             losses.append(float(loss.detach()))
 
     if watched is None:
@@ -66,7 +88,7 @@ def train(model, steps=12, watched=None, accumulate=1, optimizer=None):
     else:
         with watched:
             run()
-    return losses, [one.detach().numpy().copy() for one in model.parameters()]
+    return losses, [array(one).copy() for one in model.parameters()]
 
 
 def small(**given):
@@ -100,16 +122,59 @@ def test_steps_and_sequences_are_counted_where_batches_accumulate():
     assert recorder.recording.dataset["learning_rate"].values[-1] == 0.3
 
 
+@pytest.mark.parametrize("fused", [False, True])
+def test_a_step_that_a_scaler_skips_is_none(fused):
+    model = small()
+    recorder = yz.watch(model, TOKENS)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.1, fused=fused)
+    before = array(model.decoder.bias).copy()
+    train(model, steps=1, watched=recorder, optimizer=optimizer, skipped=0)
+    assert recorder.recording.steps.tolist() == [0]
+    assert np.array_equal(before, array(model.decoder.bias))
+    train(model, steps=3, watched=recorder, optimizer=optimizer, skipped=1)
+    assert recorder.recording.steps.tolist() == [0, 1, 2]
+
+
+def test_mixed_precision_is_the_same_to_the_bit_and_looked_at_in_the_precision_of_the_weights():
+    alone = train(small(), autocast=True)
+    model = small()
+    recorder = yz.watch(model, TOKENS)
+    with torch.autocast(next(model.parameters()).device.type, torch.bfloat16):
+        seen = adapter_of(model).on(model, TOKENS[:, :-1])
+    np.testing.assert_allclose(seen.attention, adapter_of(model).on(model, TOKENS[:, :-1]).attention, atol=1e-7)
+    beside = train(model, watched=recorder, autocast=True)
+    assert alone[0] == beside[0] != train(small())[0]
+    assert all(np.array_equal(one, other) for one, other in zip(alone[1], beside[1], strict=True))
+
+
+@pytest.mark.parametrize("compiled_is_watched", [False, True])
+def test_a_compiled_model_is_followed(compiled_is_watched):
+    """Its own code, or torch's without a compiler behind it: the same losses, steps, sequences and attention."""
+    model, plain = small(), small()
+    compiled = torch.compile(model, backend="eager")
+    recorder = yz.watch(compiled if compiled_is_watched else model, TOKENS)
+    beside = yz.watch(plain, TOKENS)
+    losses, weights = train(compiled, watched=recorder)
+    own_losses, own_weights = train(plain, watched=beside)
+    np.testing.assert_allclose(losses, own_losses, rtol=1e-6)
+    for one, other in zip(weights, own_weights, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-6)
+    assert recorder.recording.facts == beside.recording.facts
+    np.testing.assert_allclose(
+        recorder.recording.dataset["attention"], beside.recording.dataset["attention"], atol=1e-6
+    )
+
+
 def test_attention_is_that_of_the_module():
     model = small()
     model.eval()
     context = torch.as_tensor(TOKENS[:, :-1])
     x = model.embedding(context)
     mask = torch.triu(torch.ones(8, 8, dtype=torch.bool), 1)
-    own = model.attention(x, x, x, attn_mask=mask, average_attn_weights=False)[1].detach().numpy()
+    own = model.attention(x, x, x, attn_mask=mask, average_attn_weights=False)[1]
     seen = adapter_of(model).on(model, TOKENS[:, :-1])
-    np.testing.assert_allclose(seen.attention[0], own[:, :, -1], atol=1e-6)
-    np.testing.assert_allclose(seen.logits, model(context)[:, -1].detach().numpy(), atol=1e-6)
+    np.testing.assert_allclose(seen.attention[0], array(own[:, :, -1]), atol=1e-6)
+    np.testing.assert_allclose(seen.logits, array(model(context)[:, -1]), atol=1e-6)
 
 
 def test_an_encoder_of_two_layers_and_what_it_has_besides():
@@ -168,7 +233,8 @@ def test_attention_is_the_output_of_hugging_face_models(name, implementation):
             hidden_size=8, num_hidden_layers=2, num_attention_heads=2, intermediate_size=16, bos_token_id=0, **sizes
         )
         model = transformers.GPTNeoXForCausalLM(config)
-    recorder = yz.watch(model, TOKENS, optimizer=torch.optim.SGD(model.parameters(), lr=0.1))
+    compiled = torch.compile(model, backend="eager")
+    recorder = yz.watch(compiled, TOKENS, optimizer=torch.optim.SGD(model.parameters(), lr=0.1))
     assert model.config._attn_implementation == implementation and model.training
     data = recorder.recording.dataset
     assert np.isfinite(data["eta_z"]).all() and (data["eta_y"] > 0).all()
@@ -178,8 +244,8 @@ def test_attention_is_the_output_of_hugging_face_models(name, implementation):
         out = model(torch.as_tensor(TOKENS[:, :-1]), output_attentions=True)
     seen = recorder.adapter.on(model, TOKENS[:, :-1])
     for layer, own in enumerate(out.attentions):
-        np.testing.assert_allclose(seen.attention[layer], own[:, :, -1].numpy(), atol=1e-6)
-    np.testing.assert_allclose(seen.logits, out.logits[:, -1].numpy(), atol=1e-5)
+        np.testing.assert_allclose(seen.attention[layer], array(own[:, :, -1]), atol=1e-6)
+    np.testing.assert_allclose(seen.logits, array(out.logits[:, -1]), atol=1e-5)
 
 
 def test_matrices_of_gpt2_give_its_attention_logits():
@@ -193,8 +259,8 @@ def test_matrices_of_gpt2_give_its_attention_logits():
     heads = adapter_of(model).matrices(model, TOKENS[:2, :-1])[0]
     for i, head in enumerate(heads):
         own = query[0, :, 4 * i : 4 * i + 4] @ key[0, :, 4 * i : 4 * i + 4].T / 2
-        found = x.numpy() @ head.query @ (x.numpy() @ head.key).T / head.scale
-        np.testing.assert_allclose(found, own.detach().numpy(), atol=1e-5)
+        found = array(x) @ head.query @ (array(x) @ head.key).T / head.scale
+        np.testing.assert_allclose(found, array(own), atol=1e-5)
 
 
 def test_matrices_of_gpt_neox_give_its_queries_and_keys():
@@ -208,7 +274,7 @@ def test_matrices_of_gpt_neox_give_its_queries_and_keys():
     query, key, value = layer.query_key_value(x[None]).view(1, 5, -1, 3 * layer.head_size).transpose(1, 2).chunk(3, -1)
     for i, head in enumerate(adapter_of(model).matrices(model, TOKENS[:2, :-1])[0]):
         for own, matrix in ((query, head.query), (key, head.key), (value, head.value)):
-            np.testing.assert_allclose(x.numpy() @ matrix, own[0, i].detach().numpy(), atol=1e-5)
+            np.testing.assert_allclose(array(x) @ matrix, array(own[0, i]), atol=1e-5)
 
 
 def test_parts_are_added_to_those_of_a_known_kind():
