@@ -172,79 +172,82 @@ def derive(
                 ">= 0",
             ),
         },
-        steps=(
-            r"A first layer of width $k < Nd'$ has $Wz = 0$ for some $z \ne 0$; scaled, $\max|z_{jc}| = 1$. The"
-            r" inputs $z$ and $-z$, with the same sets, give the same output, and their averages over $y$ are"
-            r" opposite: one of the two errors is at least $|\frac1q\sum_{j\in y} z_{jc}|$, for every $y$ and"
-            r" coordinate $c$.",
-            r"A vertex of $\{z: Wz = 0\} \cap [-1,1]^{Nd'}$ has $Nd'$ independent constraints that are tight, at"
-            r" most $k$ of them in $Wz = 0$: $Nd' - k$ entries are $\pm1$, so that some coordinate $c$ has $s \ge N"
-            r" - k/d'$ tokens at $\pm1$.",
-            r"For $q \le N/2$ the q tokens with the largest entries there and the q with the smallest ones can be"
-            r" chosen apart, with a value $c$ between them. If q entries are 1, or q are -1, the error is 1. Else"
-            r" let $q - a$ be 1 and $q - b$ be -1, $s = 2q - a - b$: the sums over both sets are at least $q - a +"
-            r" ac$ and at most $-(q - b) + bc$. The first times $b/(a+b)$ less the second times $a/(a+b)$ does not"
-            r" depend on $c$: it is $\frac s2 + \frac{(a-b)^2}{2(a+b)}$. So one of both sums is $s/2$ at least, and"
-            r" the error $\min(1, s/(2q))$.",
-            r"With $\alpha = 1 - k/(Nd')$, the share of the values that the layer lacks, $s \ge \alpha N$ and the"
-            r" error is at least $\alpha$ for every $q \le N/2$: one half at $k = Nd'/2$. Errors below $\epsilon <"
-            r" 1$ take $k > (1 - \epsilon)Nd'$, as the slides have it.",
-            r"For every $k < Nd'$: let $z_{jc} = 1$, S the sum of the $q - 1$ largest other entries, B that of the"
-            r" q smallest. As $N - 1 \ge q$, $B/q \le S/(q-1)$. The averages $(1 + S)/q$ and $B/q$ are those of two"
-            r" sets, and $\frac{q}{2q-1}\cdot\frac{1+S}{q} + \frac{q-1}{2q-1}\cdot\frac{-S}{q-1} = \frac{1}{2q-1}$:"
-            r" one of them is off zero by that much.",
-            r"It is attained: if $z = (1, -\frac{1}{2q-1}, \ldots)$ spans the kernel ($d' = 1$, $k = N - 1$), no"
-            r" average over q tokens is further off zero than $1/(2q-1)$, and the middle of all inputs with one"
-            r" first layer is within that of each.",
-            r"Balanced coordinates. For $n = \dim\{Wz = 0\} \ge (s-1)d' + 1$ some z with $\max|z| = 1$ in it has a"
-            r" coordinate with $\lceil s/2\rceil$ tokens at one of $\pm1$ and $\lfloor s/2\rfloor$ at the other. At"
-            r" $s = 1$ any z has. For $s \ge 2$ suppose that none does, and let $t = \lfloor s/2\rfloor$. Vertices"
-            r" of $P = \{Wz = 0\} \cap [-1,1]^{Nd'}$ get a label $+c$ for each coordinate c with more than t tokens"
-            r" at 1, and $-c$ for more than t at -1. They have one at least, since $n > (s-1)d'$ entries at $\pm1$"
-            r" are s or more in some coordinate, and not $t$ and $t$ of an even s.",
-            r"A face of dimension j has $n - j$ entries at $\pm1$ throughout. If more than t tokens of c are at 1"
-            r" on it, all its vertices have $+c$ and none has $-c$. If no coordinate has more than t at one sign on"
-            r" it, each has $s - 1$ there at most. With $s - 1$, which are $t + t$ for odd s and $t + (t-1)$ for"
-            r" even s, at most one of $\pm c$ is found at its vertices; and with fewer are at most $d'(s-1) - (n-j)"
-            r" \le j - 1$ coordinates. So on each face there is a label without its opposite, or all labels are"
-            r" pairs $\pm c$ of at most $j-1$ coordinates.",
-            r"Sets of labels without opposite ones are the simplices of a sphere of dimension $d'-1$. On those of"
-            r" a face every cycle mod 2 of dimension $j-1$ bounds: a label without its opposite makes them a cone,"
-            r" and pairs of $j-1$ coordinates have no simplex of that dimension. So vertices go to one of their"
-            r" labels, and faces, dimension by dimension and opposite ones alike, to chains mod 2 whose boundary is"
-            r" the image of theirs.",
-            r"There is no such map. The boundary of P is a sphere of dimension $n - 1 \ge d'$: it has chains $h_0,"
-            r" \ldots, h_{d'}$, $h_0$ a vertex, with $\partial h_i = h_{i-1} + \bar h_{i-1}$, where a bar is the"
-            r" opposite chain. Let $f_i$ be the images; $f_{d'} = 0$, for want of such simplices. A chain that is"
-            r" its own opposite is $g + \bar g$, for no simplex is. So $f_{d'-1} = g_{d'-1} + \bar g_{d'-1}$, and"
-            r" downwards $f_{i-1} = \partial g_i + g_{i-1} + \bar g_{i-1}$; but the vertices of $f_0$ would then be"
-            r" even in number, and $f_0$ is one.",
-            r"The least error, $r = \lceil N - k/d'\rceil$, $m = \min(q, N - q)$: as $Nd' - k \ge (r-1)d' + 1$,"
-            r" some coordinate has $s = \min(r, 2m)$ tokens at $\pm1$, $s/2$ at each, or one more at one of both."
-            r" With c the mean of its other tokens, the sums over the q largest and the q smallest are at least $q"
-            r" - a + ac$ and at most $-(q - b) + bc$, as above and for $q > N/2$, too: the better is $\frac s2$ for"
-            r" even s, and $\frac s2 + \frac1{2(2q-s)}$ for odd s, between $\frac{s-1}2$ and $\frac{s+1}2$.",
-            r"Even $r$ is attained by the values of sum zero on $r + 1$ tokens, zero elsewhere: the positive or"
-            r" the negative ones are $r/2$ tokens at most, so that both add up to $r/2$ at most. So do all sets.",
-            r"Odd $r = 2t + 1 < 2\min(q, N - q)$ is attained by r values x and a value w with $\sum x = -\tau w$,"
-            r" and $-\tau w$ on all other tokens, $\tau = \frac1{2q-r}$: a vertex has $w = \pm1$, since r entries"
-            r" at $\pm1$ have an odd sum, and so t + 1 entries at one sign, t at the other, and $\mp\tau$"
-            r" elsewhere.",
-            r"Coordinates by themselves, the numbers that are lacking shared out evenly, attain it for every $d'$."
-            r" The middle of all inputs with one first layer is a continuous function, piecewise linear, that a"
-            r" network computes.",
-            r"At $r = 2m$ and above the kernel of the sum of all values attains m for $q > N/2$: sums over q and"
-            r" over the $N - q$ others are opposite. For $q \le N/2$ no error is above one, and it is one just"
-            r" where $r \ge 2q - 1$: for $k < d'(N - 2q + 2)$.",
-            r"For $q > N/2$ constant errors do not take a width of order $Nd'$: the sum of all values over q, $d'$"
-            r" numbers, is off an average by the $N - q$ values that are left out, at most $(N-q)/q < 1$.",
-        ),
+        steps=STEPS,
         scope="every first layer of width k, on vectors in $[-1, 1]$ by coordinate, sets given; $\\min(1, (N -"
         " k/d')/(2q))$ for $q \\le N/2$, $1/(2q - 1)$ for $k < Nd'$ and $q < N$; the least error for every"
         " $q < N$ and $d' \\le k < Nd'$. Nothing on the size of what is behind the first layer",
         sizes={},
         prose=(VERTICES, SMALLEST, BALANCED, MIDDLE),
     )
+
+
+STEPS = (
+    r"A first layer of width $k < Nd'$ has $Wz = 0$ for some $z \ne 0$; scaled, $\max|z_{jc}| = 1$. The"
+    r" inputs $z$ and $-z$, with the same sets, give the same output, and their averages over $y$ are"
+    r" opposite: one of the two errors is at least $|\frac1q\sum_{j\in y} z_{jc}|$, for every $y$ and"
+    r" coordinate $c$.",
+    r"A vertex of $\{z: Wz = 0\} \cap [-1,1]^{Nd'}$ has $Nd'$ independent constraints that are tight, at"
+    r" most $k$ of them in $Wz = 0$: $Nd' - k$ entries are $\pm1$, so that some coordinate $c$ has $s \ge N"
+    r" - k/d'$ tokens at $\pm1$.",
+    r"For $q \le N/2$ the q tokens with the largest entries there and the q with the smallest ones can be"
+    r" chosen apart, with a value $c$ between them. If q entries are 1, or q are -1, the error is 1. Else"
+    r" let $q - a$ be 1 and $q - b$ be -1, $s = 2q - a - b$: the sums over both sets are at least $q - a +"
+    r" ac$ and at most $-(q - b) + bc$. The first times $b/(a+b)$ less the second times $a/(a+b)$ does not"
+    r" depend on $c$: it is $\frac s2 + \frac{(a-b)^2}{2(a+b)}$. So one of both sums is $s/2$ at least, and"
+    r" the error $\min(1, s/(2q))$.",
+    r"With $\alpha = 1 - k/(Nd')$, the share of the values that the layer lacks, $s \ge \alpha N$ and the"
+    r" error is at least $\alpha$ for every $q \le N/2$: one half at $k = Nd'/2$. Errors below $\epsilon <"
+    r" 1$ take $k > (1 - \epsilon)Nd'$, as the slides have it.",
+    r"For every $k < Nd'$: let $z_{jc} = 1$, S the sum of the $q - 1$ largest other entries, B that of the"
+    r" q smallest. As $N - 1 \ge q$, $B/q \le S/(q-1)$. The averages $(1 + S)/q$ and $B/q$ are those of two"
+    r" sets, and $\frac{q}{2q-1}\cdot\frac{1+S}{q} + \frac{q-1}{2q-1}\cdot\frac{-S}{q-1} = \frac{1}{2q-1}$:"
+    r" one of them is off zero by that much.",
+    r"It is attained: if $z = (1, -\frac{1}{2q-1}, \ldots)$ spans the kernel ($d' = 1$, $k = N - 1$), no"
+    r" average over q tokens is further off zero than $1/(2q-1)$, and the middle of all inputs with one"
+    r" first layer is within that of each.",
+    r"Balanced coordinates. For $n = \dim\{Wz = 0\} \ge (s-1)d' + 1$ some z with $\max|z| = 1$ in it has a"
+    r" coordinate with $\lceil s/2\rceil$ tokens at one of $\pm1$ and $\lfloor s/2\rfloor$ at the other. At"
+    r" $s = 1$ any z has. For $s \ge 2$ suppose that none does, and let $t = \lfloor s/2\rfloor$. Vertices"
+    r" of $P = \{Wz = 0\} \cap [-1,1]^{Nd'}$ get a label $+c$ for each coordinate c with more than t tokens"
+    r" at 1, and $-c$ for more than t at -1. They have one at least, since $n > (s-1)d'$ entries at $\pm1$"
+    r" are s or more in some coordinate, and not $t$ and $t$ of an even s.",
+    r"A face of dimension j has $n - j$ entries at $\pm1$ throughout. If more than t tokens of c are at 1"
+    r" on it, all its vertices have $+c$ and none has $-c$. If no coordinate has more than t at one sign on"
+    r" it, each has $s - 1$ there at most. With $s - 1$, which are $t + t$ for odd s and $t + (t-1)$ for"
+    r" even s, at most one of $\pm c$ is found at its vertices; and with fewer are at most $d'(s-1) - (n-j)"
+    r" \le j - 1$ coordinates. So on each face there is a label without its opposite, or all labels are"
+    r" pairs $\pm c$ of at most $j-1$ coordinates.",
+    r"Sets of labels without opposite ones are the simplices of a sphere of dimension $d'-1$. On those of"
+    r" a face every cycle mod 2 of dimension $j-1$ bounds: a label without its opposite makes them a cone,"
+    r" and pairs of $j-1$ coordinates have no simplex of that dimension. So vertices go to one of their"
+    r" labels, and faces, dimension by dimension and opposite ones alike, to chains mod 2 whose boundary is"
+    r" the image of theirs.",
+    r"There is no such map. The boundary of P is a sphere of dimension $n - 1 \ge d'$: it has chains $h_0,"
+    r" \ldots, h_{d'}$, $h_0$ a vertex, with $\partial h_i = h_{i-1} + \bar h_{i-1}$, where a bar is the"
+    r" opposite chain. Let $f_i$ be the images; $f_{d'} = 0$, for want of such simplices. A chain that is"
+    r" its own opposite is $g + \bar g$, for no simplex is. So $f_{d'-1} = g_{d'-1} + \bar g_{d'-1}$, and"
+    r" downwards $f_{i-1} = \partial g_i + g_{i-1} + \bar g_{i-1}$; but the vertices of $f_0$ would then be"
+    r" even in number, and $f_0$ is one.",
+    r"The least error, $r = \lceil N - k/d'\rceil$, $m = \min(q, N - q)$: as $Nd' - k \ge (r-1)d' + 1$,"
+    r" some coordinate has $s = \min(r, 2m)$ tokens at $\pm1$, $s/2$ at each, or one more at one of both."
+    r" With c the mean of its other tokens, the sums over the q largest and the q smallest are at least $q"
+    r" - a + ac$ and at most $-(q - b) + bc$, as above and for $q > N/2$, too: the better is $\frac s2$ for"
+    r" even s, and $\frac s2 + \frac1{2(2q-s)}$ for odd s, between $\frac{s-1}2$ and $\frac{s+1}2$.",
+    r"Even $r$ is attained by the values of sum zero on $r + 1$ tokens, zero elsewhere: the positive or"
+    r" the negative ones are $r/2$ tokens at most, so that both add up to $r/2$ at most. So do all sets.",
+    r"Odd $r = 2t + 1 < 2\min(q, N - q)$ is attained by r values x and a value w with $\sum x = -\tau w$,"
+    r" and $-\tau w$ on all other tokens, $\tau = \frac1{2q-r}$: a vertex has $w = \pm1$, since r entries"
+    r" at $\pm1$ have an odd sum, and so t + 1 entries at one sign, t at the other, and $\mp\tau$"
+    r" elsewhere.",
+    r"Coordinates by themselves, the numbers that are lacking shared out evenly, attain it for every $d'$."
+    r" The middle of all inputs with one first layer is a continuous function, piecewise linear, that a"
+    r" network computes.",
+    r"At $r = 2m$ and above the kernel of the sum of all values attains m for $q > N/2$: sums over q and"
+    r" over the $N - q$ others are opposite. For $q \le N/2$ no error is above one, and it is one just"
+    r" where $r \ge 2q - 1$: for $k < d'(N - 2q + 2)$.",
+    r"For $q > N/2$ constant errors do not take a width of order $Nd'$: the sum of all values over q, $d'$"
+    r" numbers, is off an average by the $N - q$ values that are left out, at most $(N-q)/q < 1$.",
+)
 
 
 VERTICES = "vertices of a polytope have as many tight constraints as dimensions"
