@@ -130,7 +130,7 @@ def test_many_runs_at_once_are_single_runs():
     alone = deep.train(ARCHITECTURE, TEXT, **double | {"seeds": [5]})
     for name in ("batch_loss", "loss", "entropy", "attention", "parameters"):
         single = alone[name].values[0, 0]
-        np.testing.assert_allclose(both[name].values[0, 1], single, rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(both[name].values[0, 1], single, rtol=1e-8, atol=1e-9)
     assert (abs(both["batch_loss"].diff("seed")) > 1e-3).any()
     # The first batch is the same at each rate; later ones meet other weights.
     first = both["batch_loss"].values[:, 0]
