@@ -71,7 +71,9 @@ def files(package: str) -> list[str]:
     """Source files that mutants are drawn from."""
     found = {path for pattern in SOURCES[package] for path in ROOT.glob(pattern)}
     names = sorted(str(path.relative_to(ROOT)) for path in found)
-    return [name for name in names if "_register/" not in name and not name.endswith("statements.py")]
+    return [
+        name for name in names if "_register/" not in name and not name.endswith(("statements.py", "theory/parts.py"))
+    ]
 
 
 def sample(work: Path, fresh: int | None = None) -> list[Mutant]:
