@@ -61,9 +61,18 @@ pytest_collect_file = SybilCollection(
 # under a tracer.
 _TRACED = ("tests/dynamics", "tests/theory")
 _NOT_TRACED = ("tests/theory/test_symbolic.py",)
+# Files of half a minute and more, quick or slow tests, the longest first.
+_LONGEST = ()
+
+
+def _file(item):
+    return item.nodeid.partition("::")[0]
 
 
 def pytest_collection_modifyitems(config, items):
+    """Long files first, then those of many tests: at the end no worker is left alone with a long one."""
+    first, number = {name: place for place, name in enumerate(_LONGEST)}, Counter(map(_file, items))
+    items.sort(key=lambda item: (first.get(_file(item), len(first)), -number[_file(item)]))
     if not getattr(config.option, "cov_source", None):
         return
     for item in items:

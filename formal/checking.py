@@ -318,25 +318,49 @@ def axioms(folder: Path, proved: Sequence[Theorem], jobs: int = 2) -> dict[str, 
     return found
 
 
+def axioms_together(folder: Path, proved: Sequence[Theorem]) -> list[str]:
+    """The axioms that any of the theorems rests on: one look at the library, where `axioms` takes one for each.
+
+    Raises
+    ------
+    RuntimeError
+        If the kernel says nothing about them.
+    """
+    rooms = sorted({(Path(one.file).parent.name, Path(one.file).stem) for one in proved})
+    lines = [f"From Formal.{room} Require {name}." for room, name in rooms]
+    all_of_them = ", ".join(f"@{qualified(one)}" for one in proved)
+    lines += [f"Definition all_of_them := ({all_of_them}, I).", "Print Assumptions all_of_them."]
+    return _listed(_said(folder, "Axioms_together.v", lines))
+
+
 def _axioms(folder: Path, proved: Sequence[Theorem]) -> dict[str, list[str]]:
-    """The same of one file's theorems."""
+    """The axioms of each theorem of one file."""
     file = Path(proved[0].file)
     lines = [f"From Formal.{file.parent} Require {file.stem}."]
     for one in proved:
         lines += [f'Goal True. idtac "== {label(one)}". exact I. Qed.', f"Print Assumptions {qualified(one)}."]
-    asking = f"Axioms_{file.parent}_{file.stem}.v"
-    (folder / asking).write_text("\n".join(lines) + "\n")
-    run = coq(folder, asking)
+    found = {}
+    for part in _said(folder, f"Axioms_{file.parent}_{file.stem}.v", lines).split("== ")[1:]:
+        name, _, answer = part.partition("\n")
+        found[name.strip()] = _listed(answer)
+    return found
+
+
+def _said(folder: Path, file: str, lines: Sequence[str]) -> str:
+    (folder / file).write_text("\n".join(lines) + "\n")
+    run = coq(folder, file)
     if run.returncode:
         raise RuntimeError(f"the kernel's axioms cannot be read:\n{run.stdout}{run.stderr}")
-    found = {}
-    for part in run.stdout.split("== ")[1:]:
-        name, _, answer = part.partition("\n")
-        if "Closed under the global context" in answer:
-            found[name.strip()] = []
-        elif answer.startswith("Axioms:"):
-            found[name.strip()] = sorted(re.findall(r"^([\w.']+)\s*(?::|$)", answer, re.MULTILINE)[1:])
-    return found
+    return run.stdout
+
+
+def _listed(answer: str) -> list[str]:
+    """Names in an answer to `Print Assumptions`."""
+    if "Closed under the global context" in answer:
+        return []
+    if not answer.startswith("Axioms:"):
+        raise RuntimeError(f"the kernel must name the axioms, but said {answer!r}")
+    return sorted(re.findall(r"^([\w.']+)\s*(?::|$)", answer, re.MULTILINE)[1:])
 
 
 def label(one: Theorem) -> str:
