@@ -46,7 +46,7 @@ def test_the_next_orders_are_the_flow_s():
 
 def test_the_counter_example_is_enclosed_on_both_sides_of_its_rise():
     flow = LateAttention.of(n_classes=2, vocab_size=3, common=0.9999, n_distinct=1, eta_y=1.0, eta_z=1.0)
-    found = study.rise(flow, sigmas=(9.0, 10.5), t_end=10.5, bits=130, eta_y=1.0)
+    found = study.rise(flow, sigmas=(9.0, 10.5), t_end=10.5, bits=90, eta_y=1.0)
     assert found["signs"] == [1, -1] and not found["trapped"]
     # By an integrator in ln t, with other variables, around the ln t at which balls have the logit rise.
     s = found["ln_t"][1]
