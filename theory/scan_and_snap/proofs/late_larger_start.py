@@ -112,7 +112,7 @@ def derive(
 
 def _wide(expression: sp.Expr) -> sp.Expr:
     """With sizes, M >= 2 K, that make its terms show their sign."""
-    return sp.factor(sp.cancel(sp.sympify(expression).subs(_WIDE)))
+    return sp.sympify(expression).subs(_WIDE)
 
 
 def _integrated(flow: late_exponent.Flow, least_along: Claim, most_lead: Claim) -> tuple[Vanishing, Signed]:

@@ -266,7 +266,7 @@ def falls(flow: Flow, pull: Claim, least_kappa: Claim, most_excess: Claim) -> tu
     above = sp.Symbol("e", positive=True)
     return {
         "(1): N vanishes there": pull(M_, K_, KAPPA, R, no_fall[LEAD]),
-        "(1): its change": sp.simplify(turned / (K_ - 1) - (bend - _U * KAPPA * _DELTA)),
+        "(1): its change": turned / (K_ - 1) - (bend - _U * KAPPA * _DELTA),
     }, {
         "(1): kappa above 1": (of_sizes((bend - KAPPA * most_excess(M_)).subs(KAPPA, 1 + above)), "> 0"),
         "(1): kappa at 1": ((-_DELTA).subs(KAPPA, 1), "> 0"),
