@@ -3,6 +3,7 @@
 Those that turn a proof red are in ``mistakes.py`` beside this file.
 """
 
+import functools
 import itertools
 from dataclasses import replace
 from types import SimpleNamespace
@@ -338,17 +339,21 @@ CHECKS = {
 }
 
 
+@functools.cache
+def verdict(number, index):
+    """What a check says; kept for the right statement, of which there are several false variants."""
+    check = statements.REGISTER[f"Bounded Dyck: {number}"].checks[index]
+    return judge((check.corrected or check.printed)(Simulations(SETTING, seed=0), EXACT), check.tolerance)
+
+
 @pytest.mark.parametrize("name", CHECKS)
 def test_a_false_statement_fails_its_check(name, monkeypatch):
     number, index, module, attribute, wrap = CHECKS[name]
-    check = statements.REGISTER[f"Bounded Dyck: {number}"].checks[index]
-    form = check.corrected or check.printed
-    runs = Simulations(SETTING, seed=0)
-    assert judge(form(runs, EXACT), check.tolerance) is not Verdict.FAILS
+    assert verdict(number, index) is not Verdict.FAILS
     for kept in KEPT:
         kept.cache_clear()
     monkeypatch.setattr(module, attribute, wrap(getattr(module, attribute)))
-    assert judge(form(runs, EXACT), check.tolerance) is Verdict.FAILS
+    assert verdict.__wrapped__(number, index) is Verdict.FAILS
 
 
 @pytest.mark.parametrize("index", range(3))
@@ -367,6 +372,14 @@ def test_silent_layers_that_are_right_lack_the_balance_condition():
     assert silent and not any(row["(11)"] for row in silent) and all(row["(14)"] for row in silent)
 
 
+@pytest.fixture(scope="module")
+def runs():
+    """The layer that is trained in the setting, before anything is false."""
+    runs = Simulations(SETTING, seed=0)
+    runs.trajectory("SGD")
+    return runs
+
+
 def trained(layer):
     return SimpleNamespace(setting=SETTING, trajectory=lambda level: SimpleNamespace(final=layer))
 
@@ -380,14 +393,13 @@ def trained(layer):
         (Layer, "features", lambda right: lambda layer, bags: right(Layer(0 * layer.Z, layer.Y, layer.V), bags)),
     ],
 )
-def test_a_trained_layer_does_not_forget_by_another_law(module, name, wrong, monkeypatch):
-    runs = Simulations(SETTING, seed=0)
+def test_a_trained_layer_does_not_forget_by_another_law(module, name, wrong, runs, monkeypatch):
     assert measures.forgetting(runs, "SGD") < 0.01
     monkeypatch.setattr(module, name, wrong(getattr(module, name)))
     assert measures.forgetting(runs, "SGD") > 0.05
 
 
-def test_a_trained_layer_lies_outside_of_theorem_1_and_a_balanced_one_inside():
+def test_a_trained_layer_lies_outside_of_theorem_1_and_a_balanced_one_inside(runs):
     """For the one, what stays of a pair is shown and no alarm; for the other it is asked for, and nothing stays."""
     one = statements.REGISTER["Bounded Dyck: Theorem 1, necessity"]
     (check,) = (check for check in one.checks if check.printed is measures.pair_left)
@@ -396,7 +408,7 @@ def test_a_trained_layer_lies_outside_of_theorem_1_and_a_balanced_one_inside():
         def simulate(self, level, *, seed):
             return SimpleNamespace(final=balance.balanced_layer(self.language, 0))
 
-    trained = measure(one, check, "SGD", Simulations(SETTING, seed=0), None)
+    trained = measure(one, check, "SGD", runs, None)
     assert not trained.inside and not trained.expected and not trained.alarming and 0.3 < trained.printed < 0.9
     balanced = measure(one, check, "SGD", Simulations(Balanced("balanced", SETTING.language), seed=0), None)
     assert balanced.inside and balanced.printed < 1e-9
@@ -414,8 +426,8 @@ def test_training_with_uniform_attention_does_not_find_the_layer_of_corollary_1(
     assert np.abs(layer.predict(bags) - bags.target).max() <= row.printed
 
 
-def test_approximate_balance_says_nothing_of_layers_whose_loss_is_not_small():
-    final = Simulations(SETTING, seed=0).trajectory("SGD").final
+def test_approximate_balance_says_nothing_of_layers_whose_loss_is_not_small(runs):
+    final = runs.trajectory("SGD").final
     assert measures.approximate_balance(trained(final), "SGD") == 0
     for seed in range(20):
         assert measures.approximate_balance(trained(noise(final, seed)), "SGD") == 1
@@ -429,16 +441,15 @@ def test_approximate_balance_says_nothing_of_layers_whose_loss_is_not_small():
         (approximate, "_divergences", lambda right: lambda *a: (right(*a)[0] / 4, right(*a)[1])),
     ],
 )
-def test_outputs_of_a_trained_layer_refute_less_than_the_loss_leaves(module, name, wrong, monkeypatch):
-    runs = Simulations(SETTING, seed=0)
+def test_outputs_of_a_trained_layer_refute_less_than_the_loss_leaves(module, name, wrong, runs, monkeypatch):
     assert measures.kept_apart(runs, "SGD") == 0
     monkeypatch.setattr(module, name, wrong(getattr(module, name)))
     assert measures.kept_apart(runs, "SGD") > 0.01
 
 
-def test_approximate_balance_fails_where_a_layer_is_right_with_a_head_said_to_be_flat(monkeypatch):
+def test_approximate_balance_fails_where_a_layer_is_right_with_a_head_said_to_be_flat(runs, monkeypatch):
     # Twenty times the increments of the pairs: more than the outputs allow.
-    final = Simulations(SETTING, seed=0).trajectory("SGD").final
+    final = runs.trajectory("SGD").final
     right = balance.insertions
     monkeypatch.setattr(balance, "insertions", lambda layer, language: 100 * right(layer, language))
     assert measures.approximate_balance(trained(final), "SGD") > 0
