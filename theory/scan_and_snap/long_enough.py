@@ -19,6 +19,7 @@ positive (Bernstein). Smaller S are decided one by one, by the bounds or by the 
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Iterator, Sequence
@@ -209,15 +210,18 @@ class _Task:
     def bounds(self) -> Rates:
         """Bounds of v as polynomials in 1/S, the lower and the upper one."""
         found: Rates = {}
+        # Classes that are copies of each other have the same moments, and see the same parts of each other.
+        moments_of = functools.cache(_Moments)
+        parts_of = functools.cache(_Moments.parts)
         for n in range(self.n_classes):
             own = self.tokens[n]
             others = [k for k in range(self.n_classes) if any(self.shares[k][token] != 0 for token in own)]
-            moments = _Moments([self.shares[n][token] for token in own])
+            moments = moments_of(tuple(self.shares[n][token] for token in own))
             rests = [_remainder(power, 1 / (moments.square * len(own))) for power in (1, 3)]
             for place, token in enumerate(own):
                 low = high = arb_poly([])
                 for other in others:
-                    toward, away = moments.parts(place, [self.shares[other][token] for token in own])
+                    toward, away = parts_of(moments, place, tuple(self.shares[other][token] for token in own))
                     scale = self.weights[n][other] / (arb(self.squares[other]) * arb(moments.square)).sqrt()
                     main = _in_balls(toward[0] - away[0])
                     ends = main - _in_balls(away[1]) * rests[1], main + _in_balls(toward[1]) * rests[0]

@@ -64,10 +64,10 @@ def test_both_checkers_say_the_same(files, name):
 
 
 def test_the_checker_is_a_program_of_its_own(files):
-    run = [sys.executable, verify.__file__, str(files["full"])]
+    run = [sys.executable, verify.__file__, str(files["theory"])]
     done = subprocess.run(run, capture_output=True, text=True)
     assert done.returncode == 0 and done.stdout.isascii()
-    assert done.stdout.splitlines() == verify.check(str(files["full"]))
+    assert done.stdout.splitlines() == verify.check(str(files["theory"]))
 
 
 def test_what_comes_back_is_the_same(files, tmp_path):
@@ -375,8 +375,8 @@ def test_a_mistake_of_the_program_is_not_verified(mistake, tmp_path):
 
 @pytest.mark.parametrize("sign", [-1.0, 1.0])
 def test_a_sign_that_is_read_wrongly_is_not_verified(sign, tmp_path, monkeypatch):
-    made = decide_cell(SMALL, [LEAD], t_end=1.5, degree=1)[1]
-    wrong = Sign(True, 1.5) if sign < 0 else Sign(False, 0.0, 1.0)
+    made = decide_cell(SMALL, [LEAD], t_end=0.5, degree=1)[1]
+    wrong = Sign(True, 0.5) if sign < 0 else Sign(False, 0.0, 0.4)
     made.decided = {tuple(sign * c for c in LEAD): wrong}
     made.save(tmp_path / "wrong.npz")
     with pytest.raises(ValueError, match=r"it is not (positive|negative)"):

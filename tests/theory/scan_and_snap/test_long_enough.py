@@ -1,5 +1,7 @@
 """From which length on signs hold: against sums over all sequences, an integral, and Theorem 2's limit."""
 
+import functools
+
 import numpy as np
 import pytest
 import sympy as sp
@@ -14,6 +16,11 @@ from theory.scan_and_snap.proofs import finite_sequences as proof
 TASKS = [SequenceClasses(shares, [0, 0], vocab_size=m) for shares, m in finite_sequences.SMALL]
 RARE = TASKS[0]
 PAPER = SequenceClasses.single_common_token(10, 1000, common=0.34)
+
+
+@functools.cache
+def of_the_paper(decoder="modified"):
+    return long_enough.long_enough(PAPER, decoder=decoder)
 
 
 def polynomials(classes, decoder="modified"):
@@ -69,7 +76,7 @@ def by_an_integral(classes, n, token, draws):
     counts = np.arange(draws + 1)
     weight = poisson.pmf(counts, draws * p[:, None]), poisson.pmf(draws, draws)
     top = 8 / (draws * np.linalg.norm(p))
-    nodes, weights = np.polynomial.legendre.leggauss(80)
+    nodes, weights = np.polynomial.legendre.leggauss(40)
     found = 0.0
     for s, w in zip((nodes + 1) * top / 2, weights * top / 2, strict=True):
         factors = weight[0] * np.exp(-((s * counts) ** 2))
@@ -89,7 +96,7 @@ def by_an_integral(classes, n, token, draws):
 
 
 def test_the_length_of_the_papers_sizes_by_an_integral():
-    found = long_enough.long_enough(PAPER)
+    found = of_the_paper()
     assert found.exact and found.token == 5
     below, at = (by_an_integral(PAPER, 0, found.token, found.length - 1 - less) for less in (1, 0))
     assert below < -1e-9 and at > 1e-9
@@ -123,7 +130,7 @@ def test_rarer_tokens_need_longer_sequences():
 
 
 def test_early_in_the_full_flow_much_longer_ones_are_needed():
-    modified, full = (long_enough.long_enough(PAPER, decoder=one) for one in ("modified", "full"))
+    modified, full = (of_the_paper(one) for one in ("modified", "full"))
     assert full.exact and full.length > 30 * modified.length
 
 

@@ -263,7 +263,7 @@ def test_half_of_the_width_forces_a_constant_error_for_all_q_to_half(n, q):
         assert width > n / 2 or bound >= 1 / 2
 
 
-@pytest.mark.parametrize("n", [3, 4, 5, 6])
+@pytest.mark.parametrize("n", [3, 4, 5, pytest.param(6, marks=pytest.mark.slow)])
 def test_the_least_error_is_attained_and_nothing_is_below_it(n):
     """All q and widths: the layer that attains it, and descents that start from others, which end above it."""
     rng = np.random.default_rng(n)
@@ -306,7 +306,9 @@ def test_several_numbers_a_token_share_the_width_evenly():
     assert found.error == pytest.approx(least, abs=1e-9)
 
 
-@pytest.mark.parametrize(("n", "q", "d"), [(2, 1, 3), (3, 2, 2), (4, 3, 2), (5, 3, 2), (3, 2, 3)])
+@pytest.mark.parametrize(
+    ("n", "q", "d"), [(2, 1, 3), (3, 2, 2), (4, 3, 2), (3, 2, 3), pytest.param(5, 3, 2, marks=pytest.mark.slow)]
+)
 def test_several_numbers_a_token_are_attained_and_not_undercut(n, q, d):
     """Every width: the layer that is built, and layers that mix coordinates, near random ones and near it."""
     rng = np.random.default_rng(n)

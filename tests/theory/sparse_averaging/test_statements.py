@@ -97,7 +97,13 @@ MISTAKES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("mistake", MISTAKES)
+# Audits of a statement that takes seconds; `test_false_statements.py` has quick variants of it.
+LONG = {"sets beyond N/2", "one half for one"}
+
+
+@pytest.mark.parametrize(
+    "mistake", [pytest.param(one, marks=pytest.mark.slow) if one in LONG else one for one in MISTAKES]
+)
 def test_a_mistake_alarms_the_right_row(mistake, monkeypatch):
     number, name, wrong = MISTAKES[mistake]
     monkeypatch.setattr(averaging, name, wrong(getattr(averaging, name)))

@@ -202,9 +202,10 @@ def test_attention_alone_does_every_gate(table):
     assert model.depth <= 14
 
 
-def test_attention_alone_is_linear_and_its_errors_do_not_grow():
+@pytest.mark.parametrize("depth", [2, pytest.param(4, marks=pytest.mark.slow)])
+def test_attention_alone_is_linear_and_its_errors_do_not_grow(depth):
     # A chain of negations: all wires stay within 3/(128 W) of bits.
-    n, depth = 3, 4
+    n = 3
     gates = [(i, i, 0b0001) for i in range(n * depth)]
     circuit = averaging.Circuit(n, 1, tuple(gates), tuple(n * depth + i for i in range(n)))
     model = averaging.attention_only_transformer(circuit, modulus=2)

@@ -183,9 +183,7 @@ def _reduction(k, m, rates):
     }
     found[f"reduced: z', K = {k}, M = {m}"] = (z_common - dz.subs(gone)).subs(unit)
     moved = z_distinct + sp.ones(k, 1) * dz.subs(gone) / k
-    found.update(
-        named(f"reduced: distinct logits, K = {k}, M = {m}", moved.subs(unit))
-    )
+    found.update(named(f"reduced: distinct logits, K = {k}, M = {m}", moved.subs(unit)))
     return found
 
 
