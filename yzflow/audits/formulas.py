@@ -141,6 +141,7 @@ def _plain(formula: str) -> str:
     return re.sub(r"\\([lg]e)(?![A-Za-z])", r"\\\1q", plain)
 
 
+@functools.cache
 def _picture(formula: str) -> str:
     """One line of mathematics as SVG; ValueError if matplotlib cannot set it."""
     from matplotlib.path import Path  # a third of a second, which every check on a screen would wait

@@ -39,14 +39,14 @@ def two_queries() -> SequenceClasses:
 COPIES = SequenceClasses.single_common_token(3, 20, common=0.2, distinct=(1.0, 0.6))
 PAIR = SequenceClasses.single_common_token(2, 2, common=1.0, distinct=(2.0, 1.0))
 SETTINGS = {
-    "copies": Setting("copies", COPIES, 1, 0.01, 4),
-    "fast": Setting("fast", PAIR, 1, 2, 4),
-    "uneven": Setting("uneven", uneven(), 1, 0.05, 4),
-    "two queries": Setting("two queries", two_queries(), 1, 0.05, 4),
+    "copies": Setting("copies", COPIES, 1, 0.01, 2),
+    "fast": Setting("fast", PAIR, 1, 2, 2),
+    "uneven": Setting("uneven", uneven(), 1, 0.05, 2),
+    "two queries": Setting("two queries", two_queries(), 1, 0.05, 2),
 }
 
 
-def flows_of(name, until=4.0) -> FlowsInBalls:
+def flows_of(name, until=2.0) -> FlowsInBalls:
     return FlowsInBalls(SETTINGS[name], papers.named("Scan and Snap").enclosing, Enclose(until))
 
 
@@ -109,9 +109,9 @@ def test_a_mistake_in_a_formula_is_refuted(mistake, monkeypatch):
         statement.number
         for statement, check in CHECKS
         for level in ("theory flow", "modified flow")
-        if level in check.levels and level in check.expected and flows.decide(check, level).value is False
+        if statement.number in numbers and level in check.levels and level in check.expected and flows.decide(check, level).value is False
     }
-    assert numbers <= refuted
+    assert refuted == numbers
 
 
 def test_b_with_its_printed_constant_is_refuted(monkeypatch):
@@ -206,10 +206,10 @@ def test_closed_forms_along_time_are_those_in_floats(start):
 @pytest.mark.parametrize("name", ["copies", "uneven", "two queries"])
 def test_features_and_overlaps_are_those_of_the_attention(name):
     setting = SETTINGS[name]
-    flow = enclose_flow(setting.classes, eta_y=1.0, eta_z=0.5, t_end=2.0, bits=60)
-    shares = flow.at(2.0)["attention"].values[0]
+    flow = enclose_flow(setting.classes, eta_y=1.0, eta_z=0.5, t_end=1.0, bits=60)
+    shares = flow.at(1.0)["attention"].values[0]
     F = (shares / np.linalg.norm(shares, axis=1, keepdims=True)).T
-    at = flow.moment(2.0)
+    at = flow.moment(1.0)
     with flow.computing():
         for n in range(setting.classes.n_classes):
             for token, _ in at.tokens(n):
