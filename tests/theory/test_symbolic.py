@@ -1,6 +1,7 @@
 """Symbolic proofs: each holds, each refutes a mistake, and what they prove is what `theory` computes."""
 
 import doctest
+import functools
 import math
 import re
 import runpy
@@ -31,9 +32,14 @@ MISTAKES = {f"{paper}: {name}": one for paper, own in OF_PAPERS.items() for name
 CONFIRMED = {f"{paper}.{name}" for paper, own in OF_PAPERS.items() for name in own.get("CONFIRMED", ())}
 
 
+@functools.cache
+def derived(name):
+    return MODULES[name]()
+
+
 @pytest.mark.parametrize("name", MODULES)
 def test_derivation_holds(name):
-    derivation = MODULES[name]()
+    derivation = derived(name)
     assert derivation.vanishing and derivation.steps and derivation.scope and derivation.statement
     label = derivation.label
     assert label.failures == ()
@@ -167,14 +173,14 @@ SAID = [
 
 @pytest.mark.parametrize(("module", "name", "values", "left"), SAID)
 def test_inequalities_say_no_less_than_they_should(module, name, values, left):
-    expression, _ = MODULES[module]().signed[name]
+    expression, _ = derived(module).signed[name]
     at = {symbol: sp.nsimplify(values[symbol.name]) for symbol in expression.free_symbols if symbol.name in values}
     assert len(at) == len(values) or left == 0
     assert sp.simplify(expression.subs(at) - left) == 0
 
 
 def test_signs_of_every_part_are_in_the_derivation():
-    names = MODULES["scan_and_snap.theorem1"]().signed
+    names = derived("scan_and_snap.theorem1").signed
     assert {"xi > 0 by its terms", "star: above the centre's zero", "xi > 0, K = 3, any overlaps"} <= set(names)
 
 
