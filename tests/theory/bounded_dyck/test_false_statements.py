@@ -346,7 +346,13 @@ def verdict(number, index):
     return judge((check.corrected or check.printed)(Simulations(SETTING, seed=0), EXACT), check.tolerance)
 
 
-@pytest.mark.parametrize("name", CHECKS)
+# Seconds each; `test_lottery.py` asks for the same law, and "lemmas: .." are variants of the same bound.
+LONG = {"Theorem 3: twice as many units for the same error", "Theorem 3: certificates without the networks' errors"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in CHECKS]
+)
 def test_a_false_statement_fails_its_check(name, monkeypatch):
     number, index, module, attribute, wrap = CHECKS[name]
     assert verdict(number, index) is not Verdict.FAILS

@@ -109,7 +109,10 @@ def test_a_mistake_in_a_formula_is_refuted(mistake, monkeypatch):
         statement.number
         for statement, check in CHECKS
         for level in ("theory flow", "modified flow")
-        if statement.number in numbers and level in check.levels and level in check.expected and flows.decide(check, level).value is False
+        if statement.number in numbers
+        and level in check.levels
+        and level in check.expected
+        and flows.decide(check, level).value is False
     }
     assert refuted == numbers
 

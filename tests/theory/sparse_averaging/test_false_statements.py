@@ -633,7 +633,16 @@ def verdict(number, clause):
     return judge((check.corrected or check.printed)(runs, "closed form"), check.tolerance)
 
 
-@pytest.mark.parametrize("name", CHECKS)
+# A second each, of a formula whose values `test_bounds.py` knows.
+LONG = {
+    "Fully connected: odd numbers as even ones",
+    "Fully connected: 1/(2q - 1) where tokens have several numbers",
+}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in CHECKS]
+)
 def test_a_false_statement_fails_its_check(name, monkeypatch):
     asked, module, attribute, wrap = CHECKS[name]
     number, clause = asked if isinstance(asked, tuple) else (asked, None)

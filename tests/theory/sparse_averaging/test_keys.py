@@ -95,7 +95,7 @@ def test_the_unit_averages_every_subset_of_a_small_input(n, q, error):
         assert np.linalg.norm(unit(tokens) - tasks.sparse_average(z, y), axis=1).max() <= error
 
 
-@pytest.mark.parametrize(("n", "q", "m"), [(4096, 16, 700), (4096, 1, 120), (1024, 32, 900)])
+@pytest.mark.parametrize(("n", "q", "m"), [(2048, 16, 700), (2048, 1, 120), (1024, 32, 900)])
 def test_large_inputs_random_and_adversarial(n, q, m):
     rng = generator(n + q)
     keys = averaging.random_keys(n, m, rng=rng)
@@ -311,7 +311,7 @@ def test_moment_curve_on_every_subset(n, q):
     np.testing.assert_allclose(unit.attention(tokens)[0], curve.attention(y[0], error=0.05), rtol=1e-12)
 
 
-@pytest.mark.parametrize(("n", "q"), [(4096, 16), (1000, 8)])
+@pytest.mark.parametrize(("n", "q"), [(2048, 16), (1000, 8)])
 def test_moment_curve_on_large_inputs_in_exact_integers(n, q):
     curve = averaging.moment_curve(n, q)
     subsets = [
