@@ -72,7 +72,7 @@ def test_loss_and_gradient_of_the_residual_connection(data, seed):
     np.testing.assert_allclose(np.linalg.norm(layer.features(data), axis=1), 1, rtol=1e-12)
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 def test_loops_with_the_residual_connection_are_those_of_the_textbooks(optimizer, dtype):
     data = SequenceClasses(LOCAL, [6, 6, 7, 7], vocab_size=8).population()

@@ -4,12 +4,14 @@ LN's mean and floor, the hidden layer, embeddings, the squared loss and the cont
 in `Layer`, in the flow and in SGD.
 """
 
+import itertools
+
 import driving
 import numpy as np
 import pytest
 import reference
 import strategies
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynamics import Bags, Embedding, Layer, Objective, Trajectory, gradient_flow, sgd
@@ -122,13 +124,23 @@ def insertions_for(bags, seed, n=2):
 
 
 subsets = st.sets(st.sampled_from(PARTS)).map(sorted)
-
-
-@given(
-    strategies.bags(max_bags=4), subsets, st.sampled_from(["cross-entropy", "squared"]), st.booleans(), strategies.SEEDS
+# Each combination of values, hidden layer, criterion and contrast is a kernel of its own, of 2 s to compile. These,
+# from one part or all of them, have each pair of choices; in parts an identity stands for no values.
+KINDS = st.sampled_from(
+    [
+        (["identity"], "cross-entropy", False),
+        ([], "cross-entropy", False),
+        (["identity", "hidden"], "cross-entropy", False),
+        (["identity"], "squared", False),
+        (["identity"], "cross-entropy", True),
+        (["hidden"], "squared", True),
+    ]
 )
-def test_gradient_is_the_complex_step_derivative(bags, parts, criterion, contrasted, seed):
-    """To 1e-9 of the largest slope, for every combination of parts and objectives."""
+COMMON = st.sets(st.sampled_from([part for part in PARTS if part not in ("hidden", "identity")])).map(sorted)
+
+
+def assert_complex_step(bags, parts, criterion, contrasted, seed):
+    """To 1e-9 of the largest slope."""
     layer = build(bags, parts, seed)
     options = {"criterion": criterion}
     if contrasted:
@@ -138,6 +150,23 @@ def test_gradient_is_the_complex_step_derivative(bags, parts, criterion, contras
     for ours, exact in zip(slopes, complex_step(bags, layer, **options), strict=True):
         assert ours.shape == exact.shape
         np.testing.assert_allclose(ours, exact, rtol=0, atol=1e-9 * max(1.0, np.abs(exact).max(initial=0)))
+
+
+@settings(max_examples=40)
+@given(strategies.bags(max_bags=4), KINDS, COMMON, strategies.SEEDS)
+def test_gradient_is_the_complex_step_derivative(bags, kind, more, seed):
+    """For kinds with each pair of parts and objectives, and any of the parts that are no kinds."""
+    parts, criterion, contrasted = kind
+    assert_complex_step(bags, [*parts, *more], criterion, contrasted, seed)
+
+
+@pytest.mark.slow
+@given(
+    strategies.bags(max_bags=4), subsets, st.sampled_from(["cross-entropy", "squared"]), st.booleans(), strategies.SEEDS
+)
+def test_gradient_of_every_kind_is_the_complex_step_derivative(bags, parts, criterion, contrasted, seed):
+    """For every combination of parts and objectives."""
+    assert_complex_step(bags, parts, criterion, contrasted, seed)
 
 
 @given(strategies.bags(max_bags=4), subsets, strategies.SEEDS)
@@ -163,14 +192,30 @@ ALL = [
 ]
 
 
+# Of the kinds above, so that these compile nothing more; all others with `-m slow`.
+FEW = [
+    (["hidden", "center", "floor"], "squared", True),
+    (["hidden", "no norm", "embedding"], "squared", True),
+    (["embedding"], "cross-entropy", False),
+    (["embedding", "identity"], "cross-entropy", True),
+    (["hidden", "embedding", "floor"], "squared", True),
+]
+
+
+def few_and(few, criterion, contrasts):
+    """The few, and all parts with these as slow ones."""
+    rest = [case for case in itertools.product(ALL, [criterion], contrasts) if case not in few]
+    cases = [*few, *(pytest.param(*case, marks=pytest.mark.slow) for case in rest)]
+    return pytest.mark.parametrize(("parts", "criterion", "contrasted"), cases)
+
+
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
-@pytest.mark.parametrize("parts", ALL)
-@pytest.mark.parametrize("contrasted", [False, True])
-def test_full_batch_steps_follow_the_gradient(parts, contrasted, optimizer):
+@few_and(FEW, "squared", [False, True])
+def test_full_batch_steps_follow_the_gradient(parts, criterion, contrasted, optimizer):
     """Two steps against a loop over the complex-step gradient, with a rate of its own for each part."""
     bags = some_bags()
     layer = build(bags, parts, 1)
-    options = {"criterion": "squared"}
+    options = {"criterion": criterion}
     if contrasted:
         options |= {"contrast": insertions_for(bags, 2), "contrast_weight": 0.3}
     rates = {"eta_y": 0.02, "eta_z": 0.03}
@@ -197,14 +242,15 @@ def test_full_batch_steps_follow_the_gradient(parts, contrasted, optimizer):
     )
 
 
-@pytest.mark.parametrize("parts", ALL)
-def test_the_flow_is_the_limit_of_full_batch_steps(parts, tmp_path):
+@few_and([FEW[0], *FEW[2:4]], "cross-entropy", [True])
+def test_the_flow_is_the_limit_of_full_batch_steps(parts, criterion, contrasted, tmp_path):
     """Halving the rates halves the distance; and dZ/dt, also through an embedding, is that of the recorded Z."""
     bags = some_bags()
     layer = build(bags, parts, 1)
-    contrast = {"objective": Objective(contrast=insertions_for(bags, 2), contrast_weight=0.3)}
+    contrast = {"contrast": insertions_for(bags, 2), "contrast_weight": 0.3} if contrasted else {}
+    options = {"objective": Objective(criterion, **contrast)}
     flow = gradient_flow(
-        bags, eta_y=0.2, eta_z=0.3, t_end=1.0, init=layer, times=[0.0, 0.49, 0.5, 0.51, 1.0], **contrast
+        bags, eta_y=0.2, eta_z=0.3, t_end=1.0, init=layer, times=[0.0, 0.49, 0.5, 0.51, 1.0], **options
     )
     distances = []
     for steps in (200, 400):
@@ -212,7 +258,7 @@ def test_the_flow_is_the_limit_of_full_batch_steps(parts, tmp_path):
         run = sgd(
             bags,
             **rates,
-            **contrast,
+            **options,
             steps=steps,
             batch_size=None,
             length=None,
@@ -235,7 +281,7 @@ def test_the_flow_is_the_limit_of_full_batch_steps(parts, tmp_path):
 
 def test_squared_loss_is_what_the_trajectory_reports():
     bags = some_bags()
-    layer = build(bags, [], 1)
+    layer = build(bags, ["identity"], 1)
     run = sgd(
         bags, eta_y=0.1, eta_z=0.1, steps=3, batch_size=None, length=None, init=layer, objective=Objective("squared")
     )
@@ -289,7 +335,14 @@ def test_the_scale_of_counts_does_not_matter(bags, seed):
         np.testing.assert_allclose(layer.logits(doubled), layer.logits(bags), rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("parts", [[], ["hidden", "center", "floor"], ["identity"], ["embedding"]])
+@pytest.mark.parametrize(
+    "parts",
+    [
+        ["identity"],
+        ["embedding", "identity"],
+        *(pytest.param(parts, marks=pytest.mark.slow) for parts in ([], ["hidden", "center", "floor"], ["embedding"])),
+    ],
+)
 def test_single_precision_layers_are_the_double_ones(parts):
     """A layer's results have the precision of its arrays; of mixed arrays, the higher one."""
     bags, double = some_bags(), build(some_bags(), parts, 1)
@@ -300,7 +353,7 @@ def test_single_precision_layers_are_the_double_ones(parts):
     for compute in (lambda x: x.predict(bags), lambda x: x.attention(bags), lambda x: x.gradient(bags).Y):
         np.testing.assert_allclose(compute(single), compute(double), rtol=0, atol=3e-6)
     assert single.loss(bags) == pytest.approx(double.loss(bags), rel=1e-5)
-    if not parts:
+    if single.embedding is None:
         assert Layer(double.Z.astype(np.float32), double.Y, double.V).Z.dtype == np.float64
 
 

@@ -200,8 +200,19 @@ def test_dependent_features_and_other_layers_are_refused():
         sgd(data, eta_y=1.0, eta_z=1.0, steps=1, init=layer, **ONE)
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+# Kernels of float32 are compiled apart, 4 s for Adam's: those of plain steps alone among the quick tests.
+in_both_precisions = pytest.mark.parametrize(
+    ("optimizer", "dtype"),
+    [
+        ("sgd", "float64"),
+        ("sgd", "float32"),
+        ("adam", "float64"),
+        pytest.param("adam", "float32", marks=pytest.mark.slow),
+    ],
+)
+
+
+@in_both_precisions
 @pytest.mark.parametrize(("common", "batch_size"), [(2, 1), (9, 3), (300, None)])
 def test_steps_in_kernels_are_those_of_any_layer_to_the_last_bit(common, batch_size, optimizer, dtype):
     """A term that adds nothing takes the path of all layers, whose sums are made by other functions."""
@@ -240,8 +251,7 @@ def test_norms_of_features_are_added_in_the_order_of_numpy(n, dtype):
     np.testing.assert_array_equal(found, attention / np.repeat(norms, [n, 2]))
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+@in_both_precisions
 def test_runs_side_by_side_are_those_alone_to_the_last_bit(optimizer, dtype):
     data, others = classes(6, 40), classes(3, 9)
     options = ONE | {"eta_y": 0.4, "eta_z": 0.3, "steps": 130, "batch_size": 3, "optimizer": optimizer, "dtype": dtype}

@@ -73,9 +73,13 @@ def test_numbers_are_those_of_the_textbook_loops(draws, kind, entries):
     assert np.abs(expected[1]).max() > 0.1
 
 
+# Adam's kernels of float32 are compiled apart, for 4 s.
 @pytest.mark.parametrize("missed", [1, 3, 150, 1000])
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("optimizer, momentum", KINDS)
+@pytest.mark.parametrize(
+    "optimizer, momentum, dtype",
+    [(*kind, "float64") for kind in KINDS]
+    + [pytest.param(*kind, "float32", marks=pytest.mark.slow if kind[0] == "adam" else ()) for kind in KINDS],
+)
 def test_missed_steps_are_those_of_a_zero_gradient(optimizer, momentum, dtype, missed):
     """Catching up against the textbook loop with gradients g, 0, 0, ..: the state, and the moments."""
     gradient = np.random.default_rng(0).normal(size=(2, 5))

@@ -228,7 +228,7 @@ def test_checkpoints_of_other_runs_are_refused(tmp_path):
 @SAME_BITS
 def test_a_damaged_checkpoint_is_set_aside_and_training_starts_again(tmp_path):
     path = tmp_path / "state.npz"
-    arguments = ARGUMENTS | {"steps": 2, "seeds": 1}
+    arguments = ARGUMENTS | {"steps": 2}
     whole = deep.train(ARCHITECTURE, TEXT, **arguments, checkpoint=path)
     content = path.read_bytes()
     flipped = bytearray(content)
@@ -264,7 +264,7 @@ def test_results_are_files(run, tmp_path):
 
 def test_progress_shows_the_loss(monkeypatch, capsys):
     monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 0.0)
-    deep.train(ARCHITECTURE, TEXT, learning_rate=0.1, steps=1, batch_size=4, progress=True)
+    deep.train(ARCHITECTURE, TEXT, learning_rate=0.1, steps=1, batch_size=4, seeds=2, progress=True)
     assert "transformer, sgd: 100% step 1 of 1, loss 1." in capsys.readouterr().err
 
 
@@ -274,7 +274,7 @@ def test_progress_shows_the_loss(monkeypatch, capsys):
 def test_divergence_of_all_runs_raises_and_of_some_is_recorded():
     arguments = {"steps": 40, "batch_size": 4, "record_every": 10}
     with pytest.raises(DivergenceError, match=r"no run has a finite loss any more from step .* smaller") as caught:
-        deep.train(ARCHITECTURE, TEXT, learning_rate=1e30, **arguments)
+        deep.train(ARCHITECTURE, TEXT, learning_rate=1e30, seeds=2, **arguments)
     assert 0 < caught.value.step < 40 and caught.value.trajectory["time"].values.tolist()[0] == 0
     some = deep.train(ARCHITECTURE, TEXT, learning_rate=[0.1, 1e30], **arguments)
     assert some["diverged"].values[0, 0] == -1 and some["diverged"].values[1, 0] == caught.value.step
