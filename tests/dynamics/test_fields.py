@@ -86,9 +86,16 @@ def test_a_field_is_itself_by_every_method_and_reduction(method, symmetric):
         np.testing.assert_allclose(flow.dataset["z_velocity"].values[-1, 0], rate, rtol=1e-4, atol=1e-9)
 
 
-@pytest.mark.parametrize("time_scale", ["linear", "log"])
 @pytest.mark.parametrize("share", [0.0, 1.0])
-@pytest.mark.parametrize("reduce", ["auto", "none"])
+@pytest.mark.parametrize(
+    ("reduce", "time_scale"),
+    [
+        ("auto", "log"),
+        ("none", "linear"),
+        pytest.param("auto", "linear", marks=pytest.mark.slow),
+        pytest.param("none", "log", marks=pytest.mark.slow),
+    ],
+)
 def test_between_two_fields_the_ends_are_these(share, reduce, time_scale):
     register_blends(0.0, 1.0)
     rng = np.random.default_rng(0)

@@ -307,7 +307,9 @@ def undeclared(flow):
     return with_kinds(flow)
 
 
-@pytest.mark.parametrize("method", ["auto", "DOP853", "RK45", "RK23", "LSODA"])
+@pytest.mark.parametrize(
+    "method", ["auto", "LSODA", *(pytest.param(name, marks=pytest.mark.slow) for name in ("DOP853", "RK45", "RK23"))]
+)
 def test_a_flow_held_at_a_kink_is_given_up_soon_and_says_where(method):
     flow, calls = undeclared(Held(0.5)), [0]
     derivative = flow.derivative
@@ -343,7 +345,7 @@ def test_a_hidden_unit_held_where_its_relu_bends_is_told_at_once():
     assert 0.1 < caught.value.time < 0.2 and caught.value.trajectory is not None
 
 
-@pytest.mark.parametrize("method", ["auto", "DOP853", "LSODA", "Radau"])
+@pytest.mark.parametrize("method", ["auto", "DOP853", "LSODA", pytest.param("Radau", marks=pytest.mark.slow)])
 def test_stiff_and_long_flows_do_not_stall(method):
     class Relaxation:
         """Van der Pol's oscillator: slow, then suddenly fast."""

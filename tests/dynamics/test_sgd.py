@@ -20,6 +20,8 @@ from yzflow.papers.scan_and_snap import synthetic
 
 FULL = {"batch_size": None, "length": None, "momentum": 0.0}
 rates = st.floats(0.01, 2)
+# Adam in float32, compiled apart for 4 s, is among the slow tests.
+OPTIMIZERS = [("sgd", "float64"), ("adam", "float64"), ("sgd", "float32")]
 
 
 def small_classes(vocab_size=9, **options):
@@ -275,10 +277,10 @@ def test_adam_does_not_conserve_row_sums():
         assert np.abs(sums).max() < 1e-13, name
 
 
-@given(st.data(), st.sampled_from(["sgd", "adam"]), st.sampled_from([None, 5]), st.sampled_from(["float64", "float32"]))
-def test_what_no_bag_reaches_stays_exactly_equal(draws, optimizer, batch_size, dtype):
+@given(st.data(), st.sampled_from(OPTIMIZERS), st.sampled_from([None, 5]))
+def test_what_no_bag_reaches_stays_exactly_equal(draws, kind, batch_size):
     """Rows of Y of tokens without a bag, and logits of tokens that never meet that query."""
-    bags = draws.draw(strategies.bags())
+    (optimizer, dtype), bags = kind, draws.draw(strategies.bags())
     layer = draws.draw(strategies.layers(bags))
     options = {"batch_size": batch_size, "length": 6 if batch_size else None, "optimizer": optimizer, "dtype": dtype}
     final = sgd(strategies.Population(bags), eta_y=0.3, eta_z=0.2, steps=5, init=layer, **options).final
@@ -390,7 +392,7 @@ def many_runs():
     classes, bags = small_classes(), some_bags(soft=True)
     kinds = [
         (classes, {"batch_size": 4, "length": 9}),
-        (bags, {"optimizer": "adam", "dtype": "float32", "init": "uniform"}),
+        (bags, {"optimizer": "adam", "init": "uniform"}),
         (classes, {"batch_size": 3, "length": 4, "position_bias": 0.2, "seed": 5}),
         (bags, {"batch_size": 2, "length": None, "init": strategies.generic_layer(bags, value=True), "momentum": 0.5}),
         (classes, {"batch_size": None, "length": None, "dtype": "float32"}),

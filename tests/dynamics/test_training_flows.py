@@ -67,7 +67,7 @@ def test_sgd_tends_to_its_flow_at_first_order(name):
     """At a fixed momentum, whose own time, 1/(1 - momentum) steps, is then a share of the whole of order eta."""
     optimizer, objective = SMOOTH[name]
     solver = Solver(momentum="first order") if "first" in name else None
-    rates = [0.1, 0.05, 0.025, 0.0125]
+    rates = [0.1, 0.05, 0.025]
     gaps = [gap(rate, optimizer, objective, solver=solver) for rate in rates]
     assert order(gaps, rates) == pytest.approx(1, abs=0.1)
 
@@ -168,7 +168,7 @@ def test_a_common_schedule_is_a_change_of_clock(decay, warm_up, floor, decoder):
 @given(st.sampled_from(["constant", "cosine", "linear"]), st.floats(0, 50), st.floats(0, 1), st.floats(0, 200))
 def test_the_clock_is_the_integral_of_the_schedule(decay, warm_up, floor, t):
     schedule = Schedule(warm_up, decay, **({} if decay == "constant" else {"steps": 100.0, "floor": floor}))
-    at = np.linspace(0, t, 20_001)
+    at = np.linspace(0, t, 5_001)
     factors = np.array([schedule(s) for s in at])
     assert schedule.clock(t) == pytest.approx(np.trapezoid(factors, at), abs=1e-4 * max(1, t))
     assert ((factors >= 0) & (factors <= 1)).all()

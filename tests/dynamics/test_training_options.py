@@ -1,6 +1,7 @@
 """Options of training: against PyTorch step by step, against their flows, what they conserve, and what is refused."""
 
 import dataclasses
+import functools
 import json
 
 import driving
@@ -51,10 +52,15 @@ def test_steps_are_those_of_pytorch(names):
     assert_same(ours(*values), *training.torch_run(*values))
 
 
+@functools.cache
+def numbers():
+    return json.loads(training.NUMBERS.read_text())
+
+
 @pytest.mark.parametrize("names", training.SINGLE, ids=" and ".join)
 def test_steps_are_those_that_pytorch_took(names):
     """As above from numbers that are kept, with their source, for where there is no PyTorch."""
-    kept = json.loads(training.NUMBERS.read_text())
+    kept = numbers()
     assert kept["source"].startswith("PyTorch 2")
     run = kept["runs"][names[0]]
     assert_same(ours(*training.values(names)), np.array(run["Z"]), np.array(run["Y"]), run["loss"])
