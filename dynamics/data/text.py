@@ -247,7 +247,13 @@ class TextCorpus(Frozen):
 @kernel()
 def _replace(ordered, old, new):
     """Take one ``old`` out of an ascending array and put in ``new``."""
-    at = np.searchsorted(ordered, old)
+    at, end = 0, ordered.size
+    while at < end:
+        middle = (at + end) // 2
+        if ordered[middle] < old:
+            at = middle + 1
+        else:
+            end = middle
     while at + 1 < ordered.size and ordered[at + 1] < new:
         ordered[at] = ordered[at + 1]
         at += 1
@@ -255,6 +261,20 @@ def _replace(ordered, old, new):
         ordered[at] = ordered[at - 1]
         at -= 1
     ordered[at] = new
+
+
+@kernel()
+def _sort(values):
+    """Put an array in ascending order: Shell's sort, as numba's own takes 2 s to compile."""
+    gap = values.size
+    while gap > 1:
+        gap = max(1, 5 * gap // 11)
+        for i in range(gap, values.size):
+            value, at = values[i], i
+            while at >= gap and values[at - gap] > value:
+                values[at] = values[at - gap]
+                at -= gap
+            values[at] = value
 
 
 @kernel()
@@ -268,7 +288,9 @@ def _window_counts(tokens, starts, width, indptr, token, count, fill):
     for b in range(starts.size):
         first = starts[b]
         if b == 0 or first - starts[b - 1] >= width:
-            ordered[:] = np.sort(tokens[first : first + width])
+            for i in range(width):
+                ordered[i] = tokens[first + i]
+            _sort(ordered)
         else:
             for i in range(starts[b - 1], first):
                 _replace(ordered, tokens[i], tokens[i + width])
