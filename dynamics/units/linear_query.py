@@ -135,7 +135,7 @@ class LinearQueryUnit(Frozen):
 
 @kernel(fastmath={"reassoc", "contract"})
 def _qsa_kernel(z, y, B, V, dB, dV):
-    """The loss of a batch and, in ``dB`` and ``dV``, the gradient of minus the loss; ``B = W K^T`` (N, N).
+    """The loss of a batch; the gradient of minus the loss is added into ``dB`` and ``dV``; ``B = W K^T`` (N, N).
 
     With g = sum_l a_l z_l and the error e = V^T g - qSA: dV = -2 g e^T; with u = -2 V e, da_l = <z_l, u>, and through
     the softmax ds_l = a_l (da_l - sum_k a_k da_k), which goes to the rows of B that y names.
@@ -145,22 +145,25 @@ def _qsa_kernel(z, y, B, V, dB, dV):
     share = 1.0 / (n_inputs * n_tokens)
     a, da = np.empty(n_tokens), np.empty(n_tokens)
     g, e, u = np.empty(dim), np.empty(dim), np.empty(dim)
-    dB[:] = 0
-    dV[:] = 0
     loss = 0.0
     for b in range(n_inputs):
         for i in range(n_tokens):
-            a[:] = B[y[b, i, 0]]
+            row = y[b, i, 0]
+            for token in range(n_tokens):  # by loops, which compile in a fraction of the time that slices take
+                a[token] = B[row, token]
             for k in range(1, size):
                 row = y[b, i, k]
                 for token in range(n_tokens):
                     a[token] += B[row, token]
-            top = a.max()
+            top = a[0]
+            for token in range(n_tokens):
+                top = max(top, a[token])
             total = 0.0
             for token in range(n_tokens):
                 a[token] = np.exp(a[token] - top)
                 total += a[token]
-            g[:] = 0
+            for c in range(dim):
+                g[c] = 0
             for token in range(n_tokens):
                 a[token] /= total
                 for c in range(dim):
@@ -197,7 +200,8 @@ def loss_and_gradient(
     """The loss of a batch; the gradient of minus the loss for W, K, V goes into ``gradient``."""
     W, K, V = matrices
     dW, dK, dV = gradient
-    dB = np.empty((len(W), len(W)))
+    dB = np.zeros((len(W), len(W)))
+    dV[:] = 0
     loss = _qsa_kernel(z, y, read_only(W @ K.T), read_only(V[:]), dB, dV)
     np.matmul(dB, K, out=dW)
     np.matmul(dB.T, W, out=dK)
