@@ -4,6 +4,7 @@ Nothing here is timed: what takes time is to import numba, xarray and scipy's in
 """
 
 import ast
+import functools
 import inspect
 import pickle
 from graphlib import TopologicalSorter
@@ -58,6 +59,7 @@ def test_imports_wait_until_they_are_needed(statement, allowed):
 PACKAGES = (dynamics, theory, yz)
 
 
+@functools.cache
 def stub(package) -> dict[str, str]:
     """Public name -> the module that it is imported from, as type checkers read it."""
     path = Path(package.__file__).with_suffix(".pyi")
@@ -113,6 +115,7 @@ def modules_of(*folders: str) -> list[str]:
     return sorted(".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__") for path in paths)
 
 
+@functools.cache
 def imports_of(module: str, *, at_import: bool) -> set[str]:
     """The imports of a module, by dotted name (``a.b`` of ``from a import b`` too); or only those on import."""
     path = ROOT.joinpath(*module.split("."))
@@ -125,10 +128,11 @@ def imports_of(module: str, *, at_import: bool) -> set[str]:
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{module} imports relatively"
             found.update((node.module, *(f"{node.module}.{alias.name}" for alias in node.names)))
-        later = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        later = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         guarded = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
         if not at_import or not (later or guarded):
-            todo.extend(ast.iter_child_nodes(node))
+            # No expression holds an import.
+            todo.extend(child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr))
     return found
 
 

@@ -30,7 +30,7 @@ from theory.parts import (
     Slip,
     Source,
 )
-from theory.symbolic import Derivation, whole
+from theory.symbolic import Derivation, derived, whole
 from theory.trust import Label, Trust
 
 __all__ = [
@@ -170,7 +170,7 @@ class Statement:
         """
         found: list[Label] = []
         for clause in self.clauses:
-            proof = [] if clause.prove is None else [replace(clause.prove().label, clause=clause.name)]
+            proof = [] if clause.prove is None else [replace(derived(clause.prove).label, clause=clause.name)]
             found += self.with_kernel(clause, proof)
             found += [self.measured(check, level=check.expected) for check in clause.checks if check.expected]
             found += clause.in_words

@@ -15,13 +15,20 @@ NAME = re.compile(r"`((?:dynamics|theory|yzflow|yzflow_studies)\.[a-z_]\w*(?:\.\
 OTHERS = {"yzflow.views", "yzflow.panels.NAME"}
 
 
-def docstrings(file: Path):
+@functools.cache
+def docstrings(file: Path) -> list[tuple[str, str]]:
     """The docstrings of a file, with the names that they belong to."""
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    found, todo = [], [ast.parse(file.read_text(encoding="utf-8"))]
+    while todo:
+        node = todo.pop()
         if isinstance(node, KINDS) and (text := ast.get_docstring(node)):
-            yield getattr(node, "name", "module"), text
+            found.append((getattr(node, "name", "module"), text))
+        # No expression holds a statement.
+        todo.extend(child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr))
+    return found
 
 
+@functools.cache
 def of_all(ending: str) -> list[Path]:
     """The files of the repository with an ending, without those that are built."""
     files = [file for folder in FOLDERS for file in (ROOT / folder).rglob(f"*{ending}")]

@@ -118,7 +118,7 @@ class _Part:
     prose: tuple[str, ...]
 
     def __call__(self, **claims: Any) -> Derivation:
-        derivation = self.prove(**claims) if claims else _derived(self.prove)
+        derivation = self.prove(**claims) if claims else derived(self.prove)
         kept = {name for name in (*derivation.vanishing, *derivation.signed) if name.startswith(self.names)}
         for start in self.names:
             if not any(name.startswith(start) for name in kept):
@@ -192,7 +192,8 @@ def whole(prove: Callable[..., Derivation]) -> Callable[..., Derivation]:
 
 
 @functools.cache
-def _derived(prove: Callable[..., Derivation]) -> Derivation:
+def derived(prove: Callable[..., Derivation]) -> Derivation:
+    """The derivation of a proof, made and decided once for all audits and pages of a process."""
     return prove()
 
 

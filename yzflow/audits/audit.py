@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
 from dynamics.support import checks, files
 from dynamics.support.progress import Progress
 from theory.statements import Check, Setting, Statement
-from theory.symbolic import Derivation
+from theory.symbolic import derived
 from theory.trust import Label
 from yzflow.audits.chosen import choose
 from yzflow.audits.enclosing import Decided, Enclose, FlowsInBalls
@@ -89,7 +89,6 @@ def audit(
         if enclose.folder is not None:
             enclose = replace(enclose, folder=files.absolute("folder", enclose.folder, folder=True))
     proofs: dict[str, tuple[Label, ...]] = {}
-    done: dict[Callable[[], Derivation], Label] = {}  # several statements may have one proof
     table: list[Row] = []
     simulations = {
         paper: [Simulations(setting, seed=seed) for setting in settings(paper, quick=quick)]
@@ -104,7 +103,7 @@ def audit(
         for i, statement in enumerate(chosen):
             report.update(i / len(chosen), statement.id)
             if statement.proofs:
-                proofs[statement.id] = prove(statement, done)
+                proofs[statement.id] = prove(statement)
             own = simulations.get(statement.paper, ()) if statement.checks else ()
             for place, runs in enumerate(own):
                 report.update((i + place / len(own)) / len(chosen), f"{statement.id} at {runs.setting.name}")
@@ -128,16 +127,10 @@ def settings(paper: str, *, quick: bool) -> list[Setting]:
     return [] if made is None else list(made(quick=quick))
 
 
-def prove(statement: Statement, done: dict[Callable[[], Derivation], Label] | None = None) -> tuple[Label, ...]:
-    """A label for each clause that has a proof; ``done`` has those of proofs that were decided before."""
-    found = []
-    done = {} if done is None else done
-    for clause in statement.clauses:
-        if clause.prove is not None:
-            if clause.prove not in done:
-                done[clause.prove] = clause.prove().label
-            found.append(replace(done[clause.prove], clause=clause.name))
-    return tuple(found)
+def prove(statement: Statement) -> tuple[Label, ...]:
+    """A label for each clause that has a proof; proofs that were decided before are not decided again."""
+    clauses = (clause for clause in statement.clauses if clause.prove is not None)
+    return tuple(replace(derived(clause.prove).label, clause=clause.name) for clause in clauses)
 
 
 def _kept(enclose: Enclose | None) -> dict[str, object] | None:

@@ -109,7 +109,9 @@ def survival(
     Examples
     --------
     >>> import yzflow as yz
-    >>> table = yz.survival(["Theorem 3"], ["adamw"], quick=True)
+    >>> classes = yz.SequenceClasses.single_common_token(3, 30)
+    >>> own = {"data": classes, "eta_y": 1.0, "eta_z": 0.1, "t_end": 20}
+    >>> table = yz.survival(["Theorem 3"], ["adamw"], settings=[own], quick=True)
     """
     room, asked = _asked(statements)
     rows = _named("options", options, [option.name for option in room.options])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
 from pathlib import Path
@@ -14,7 +14,7 @@ from dynamics.support import checks
 from dynamics.support.files import folder
 from theory.layout import reading_order
 from theory.statements import Statement
-from theory.symbolic import Derivation
+from theory.symbolic import derived
 from yzflow.audits import formulas
 from yzflow.audits.audit import audit
 from yzflow.audits.check import StatementVerdict
@@ -64,13 +64,9 @@ def write_all(
     report = audit(only, quick=quick, seed=seed, progress=progress) if run else unrun
     note = "" if run else UNRUN
     found = verdicts(report, quick=quick, seed=seed)
-    derivations: dict[Callable[[], Derivation], Derivation] = {}  # several statements may have one proof
     for verdict in found:
         proofs = verdict.statement.proofs if run else ()
-        for prove in proofs:
-            if prove not in derivations:
-                derivations[prove] = prove()
-        text = single.html(verdict, derivations=[derivations[prove] for prove in proofs], index=INDEX, note=note)
+        text = single.html(verdict, derivations=[derived(prove) for prove in proofs], index=INDEX, note=note)
         save(text, _file(where, verdict.statement))
     if only is None:
         explorer.write(where / "explorer.html", pages=INDEX, progress=progress)

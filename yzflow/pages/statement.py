@@ -15,7 +15,7 @@ from html import escape
 from dynamics.support import checks
 from dynamics.version import __version__
 from theory.statements import SHARPER, Statement
-from theory.symbolic import Derivation
+from theory.symbolic import Derivation, derived
 from theory.trust import Label, Trust
 from yzflow.audits import formulas
 from yzflow.audits.examined import MARGINS, Examined, error_rows, head, margin_rows
@@ -52,8 +52,8 @@ def html(
     ----------
     verdict : Examined
     derivations : sequence of theory.symbolic.Derivation, optional
-        The proofs of its clauses, each whole. Default: they are derived again, which decides nothing and takes a
-        second or two.
+        The proofs of its clauses, each whole. Default: they are derived, which decides nothing and takes a second or
+        two.
     index : str, optional
         Address of the index of all pages, to link to.
     note : str, optional
@@ -64,7 +64,7 @@ def html(
     checks.instance("verdict", verdict, Examined)
     statement = verdict.statement
     if derivations is None and statement.id in verdict.report.labels_of_proofs:
-        derivations = [prove() for prove in statement.proofs]
+        derivations = [derived(prove) for prove in statement.proofs]
     views = live.views(statement)
     back = "" if index is None else f'<nav><a href="{escape(index)}">All statements</a></nav>'
     title = escape(f"{statement.id}. {statement.title}")

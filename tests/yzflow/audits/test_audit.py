@@ -137,7 +137,11 @@ DYCK_MISTAKES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("mistake", DYCK_MISTAKES)
+# Two are slow: they change the same insertions as half of delta, and audit longest.
+@pytest.mark.parametrize(
+    "mistake",
+    [pytest.param(name, marks=[pytest.mark.slow] * name.startswith("delta ")) for name in DYCK_MISTAKES],
+)
 def test_a_mistake_about_balance_alarms_the_right_row(mistake, monkeypatch):
     number, name, wrong = DYCK_MISTAKES[mistake]
     monkeypatch.setattr(balance, name, wrong(getattr(balance, name)))

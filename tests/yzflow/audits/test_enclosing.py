@@ -87,11 +87,11 @@ def test_rows_are_enclosed_and_certificates_kept(monkeypatch, tmp_path):
 def test_the_summary_of_enclosed_rows_is_the_earliest_and_the_weakest(monkeypatch):
     tasks = [Setting(str(end), CLASSES, 1.0, 0.05, end) for end in (1.0, 2.0)]
     monkeypatch.setattr(audit, "settings", lambda paper, quick: tasks)
-    report = yzflow.audit([NUMBERS[0]], quick=True, enclose=Enclose(3.0))
+    report = yzflow.audit([NUMBERS[0]], quick=True, enclose=Enclose(2.5))
     (statement,) = report.statements
     label = next(label for label in report.labels(statement) if label.scope.get("level") == "full flow")
     assert label.trust is Trust.ENCLOSED and label.scope["settings"] == ("1.0", "2.0")
-    assert label.scope["every t up to"] == 3.0
+    assert label.scope["every t up to"] == 2.5
     table = [
         row
         if row.setting == "1.0"
@@ -149,18 +149,18 @@ def test_too_many_variables_are_said(monkeypatch):
 def test_a_row_that_balls_refute_alarms_although_its_error_is_small(monkeypatch):
     register = dict(statements.REGISTER)
     right = register[NUMBERS[0]]
-    late = dataclasses.replace(right.checks[0], claim=lambda flows, level, tolerance: lambda at: at.time <= 2.0)
+    late = dataclasses.replace(right.checks[0], claim=lambda flows, level, tolerance: lambda at: at.time <= 1.5)
     register[NUMBERS[0]] = dataclasses.replace(right, checks=(late,))
     monkeypatch.setattr(statements, "REGISTER", register)
-    report = run(monkeypatch, Enclose(4.0), only=NUMBERS[:1])
+    report = run(monkeypatch, Enclose(2.0), only=NUMBERS[:1], t_end=2.0)
     (row,) = of(report, "full flow")
     assert row.error < 1e-8 and row.refuted and row.alarming and not report.passed
     assert row.label.failures and "<- should hold" in report.text()
-    assert 1.9 < row.decided.reached <= 2.0 < row.decided.times[1]
+    assert 1.4 < row.decided.reached <= 1.5 < row.decided.times[1]
     # The same after the end of what was measured is no alarm, and the label ends there.
-    report = run(monkeypatch, Enclose(4.0), only=NUMBERS[:1], t_end=1.0)
+    report = run(monkeypatch, Enclose(2.0), only=NUMBERS[:1], t_end=1.0)
     (row,) = of(report, "full flow")
-    assert not row.refuted and not row.alarming and 1.9 < row.label.scope["every t up to"] <= 2.0
+    assert not row.refuted and not row.alarming and 1.4 < row.label.scope["every t up to"] <= 1.5
 
 
 def test_words_of_what_is_decided():

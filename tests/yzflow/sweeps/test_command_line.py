@@ -66,13 +66,6 @@ def test_a_failed_run_is_told_and_exits_1():
     assert xr.load_dataset("small.nc")["failed"].sum() == 1
 
 
-def test_a_task_of_the_person_is_found_beside_them(monkeypatch):
-    Path("beside.py").write_text("def double(configuration, seed):\n    return {'twice': 2 * configuration['x']}\n")
-    result = yzflow("sweep", written('task = "beside:double"\n[grid]\nx = [1, 2]\n'), "--workers", 1)
-    assert result.exit_code == 0, result.output
-    assert xr.load_dataset("small.nc")["twice"].values.ravel().tolist() == [2, 4]
-
-
 BAD = [
     ("sedes = 3\n" + SMALL, "`CONFIG` must have the keys task, grid, seeds, store, out, but got 'sedes' in small.toml"),
     ("[grid]\na = [1]\n", "`CONFIG` must have the key 'task', a string, but got none in small.toml"),

@@ -277,10 +277,11 @@ def test_the_present_folder_is_looked_into_for_tasks_of_the_person_only(folder, 
     Path("small.toml").write_text(SMALL)
     before = list(sys.path)
     assert yzflow("sweep", "small.toml").exit_code == 0 and sys.path == before
-    Path("beside_them.py").write_text("def f(configuration, seed):\n    return {'y': 1.0}\n")
-    Path("own.toml").write_text('task = "beside_them:f"\n[grid]\nx = [1]\n')
+    Path("beside_them.py").write_text("def f(configuration, seed):\n    return {'twice': 2 * configuration['x']}\n")
+    Path("own.toml").write_text('task = "beside_them:f"\n[grid]\nx = [1, 2]\n')
     assert yzflow("sweep", "own.toml", "--workers", "1").exit_code == 0
     assert sys.path == [*before, str(folder)]
+    assert xr.load_dataset("own.nc")["twice"].values.ravel().tolist() == [2, 4]
 
 
 def test_a_configuration_is_read_as_it_is(folder):

@@ -343,7 +343,7 @@ def test_threads_give_the_same(tmp_path, expected, n):
     assert_same_bits(found, expected["syn_small"])
 
 
-@pytest.mark.parametrize("task", ["syn_small", "flow"])
+@pytest.mark.parametrize("task", ["syn_small", pytest.param("flow", marks=pytest.mark.slow)])
 def test_no_more_workers_start_than_there_are_runs(task):
     """A pool of processes starts all of its own at once."""
     with execution.Workers(tasks.resolve(task), n=5) as workers:
@@ -391,6 +391,7 @@ def dying(tmp_path, deaths):
     return {"a": [1, 2, 3, 4], "folder": [str(tmp_path / "deaths")], "deaths": [deaths]}
 
 
+@pytest.mark.slow
 def test_a_killed_dask_worker_costs_a_retry(tmp_path, dask_client):
     grid = dying(tmp_path, 1)
     found = quietly(sweep_tasks.dies, grid, store=tmp_path / "store", seeds=3, executor=dask_client.get_executor())
@@ -508,6 +509,7 @@ def test_the_last_attempt_is_alone():
     assert not queue and take_all() == []
 
 
+@pytest.mark.slow
 def test_workers_leave_ctrl_c_to_their_parent(tmp_path):
     assert not quietly(sweep_tasks.hears_ctrl_c, {"a": [1]}, store=tmp_path / "pool", workers=1)["heard"].any()
     assert quietly(sweep_tasks.hears_ctrl_c, {"a": [1]}, store=tmp_path / "here")["heard"].all()
@@ -521,6 +523,7 @@ def test_what_is_in_flight_is_bounded_and_short_runs_share_a_submission(tmp_path
     assert max(sizes) <= 256 and len(sizes) < 120 and sizes[-1] == 1
 
 
+@pytest.mark.slow
 def test_a_broken_executor_of_the_caller_leaves_a_resumable_store(tmp_path):
     grid = dying(tmp_path, 1)
     with (

@@ -146,6 +146,7 @@ def test_saved_and_read_again(inside, tmp_path):
         Recording.load(tmp_path / "run.nc")
 
 
+@pytest.mark.slow  # `test_stored` goes on with predictions besides
 def test_a_recording_goes_on_where_it_stopped(tmp_path):
     path = tmp_path / "run.nc"
     whole = layers.watched(layers.Trained(layers.classes_inside()), steps=6)
