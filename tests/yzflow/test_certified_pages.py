@@ -42,7 +42,7 @@ def small(monkeypatch):
 def kept(tmp_path_factory):
     """A certificate of Theorem 3's claims that are formulas: one."""
     folder = tmp_path_factory.mktemp("certificates")
-    flows = FlowsInBalls(TASK, ENCLOSING, Enclose(4.0, folder=folder))
+    flows = FlowsInBalls(TASK, ENCLOSING, Enclose(2.0, folder=folder))
     for check in LEADS.checks:
         if LEVEL in check.levels:
             flows.decide(check, LEVEL)
@@ -96,7 +96,7 @@ def page_of(path, *held):
 def test_a_certificate_is_compared_with_the_statement(kept, tmp_path):
     held = certified.certified(LEADS, kept)
     assert held.content == kept.read_bytes() and held.flow == "full flow, small <task>"
-    assert held.decided == ("the growth of every lead: true for every t with 0 < t <= 4",)
+    assert held.decided == ("the growth of every lead: true for every t with 0 < t <= 2",)
     with pytest.raises(ValueError, match=r"`certificates` must decide a claim of .*2\(a\) at one of its settings"):
         certified.certified(SIGNS, kept)
     with pytest.raises(ValueError, match="`path` must be an enclosure"):

@@ -92,6 +92,15 @@ def prepare(folder, name):
         sgd(SequenceClasses.syn_small(), eta_y=1, eta_z=1, steps=2, batch_size=4, length=6).save(folder / "run.nc")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def kept_bytecode(tmp_path_factory):
+    """Modules without docstrings are read from source once, not by each command."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path_factory.mktemp("bytecode")))
+        patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+        yield
+
+
 def run(folder, tables, arguments, *, bare=False, deaf=False, compiled=True, gib=4, seconds=100):
     """A command without docstrings (bare), without standard error (deaf), compiled or not."""
     limits = f"ulimit -v {gib * 2**20} && ulimit -t {seconds} && "

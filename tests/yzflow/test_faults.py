@@ -114,7 +114,7 @@ def kill_when(commands, arguments, folder, condition):
 def test_kills_within_an_audit_change_nothing(tmp_path, commands):
     """A flow that was enclosed is verified and not enclosed again; the report is the same, byte by byte."""
     whole, killed = tmp_path / "whole", tmp_path / "killed"
-    only = ["audit", "--only", "Lemma 6", "--quick", "--enclose", "--until", "5", "--max-seconds", "1e4"]
+    only = ["audit", "--only", "Lemma 6", "--quick", "--enclose", "--until", "2", "--max-seconds", "1e4"]
     finish(commands, [*only, "--out", str(whole)], tmp_path)
     kept = sorted(file.name for file in (whole / "certificates").iterdir())
     assert len(kept) > 1
@@ -139,7 +139,7 @@ def test_kills_within_an_audit_change_nothing(tmp_path, commands):
 
 @pytest.mark.slow
 def test_kills_within_a_survival_run_change_nothing(tmp_path, commands):
-    asked = ["survival", "--statements", "Theorem 2(b)", "--options", "plain", "--options", "adamw", "--quick"]
+    asked = ["survival", "--statements", "Theorem 2(b)", "--options", "plain", "--quick"]
     finish(commands, [*asked, "--out", "whole.nc"], tmp_path)
     n = len(Store(tmp_path / "whole.store"))
     assert n > 2

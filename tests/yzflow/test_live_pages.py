@@ -89,11 +89,11 @@ HOSTILE_PLACES = ["at", "live.preset", "live.__proto__", "live.constructor", "__
 """Values and parameters of an address that somebody sends."""
 
 
-def hostile_addresses(controls, rng):
+def hostile_addresses(controls, rng, places):
     for value in HOSTILE_VALUES:
-        for name in rng.sample([*HOSTILE_PLACES, *(f"live.{key}" for key in controls)], 4):
+        for name in rng.sample([*HOSTILE_PLACES, *(f"live.{key}" for key in controls)], places):
             # As it is, and as a browser would write it.
-            for text in (value, quote(value.encode("utf-8", "surrogatepass"))):
+            for text in dict.fromkeys((value, quote(value.encode("utf-8", "surrogatepass")))):
                 yield f"#at=live&{name}={text}"
     yield "#" + "&".join(f"live.{key}=1e999" for key in controls)
     yield "#at=live&" + "&".join(f"live.{key}=NaN" for key in controls)
@@ -115,7 +115,7 @@ def test_a_hostile_address_changes_numbers_within_their_ranges_and_nothing_else(
     nodes = "() => document.querySelectorAll('script, img, iframe, a, object, embed').length"
     before = page.evaluate(nodes)
     rng = random.Random(11)
-    for address in hostile_addresses(controls, rng):
+    for address in hostile_addresses(controls, rng, places=4 if name == SHOWN[0] else 2):
         page.evaluate("(text) => { location.hash = '#'; location.hash = text; }", address)
         settle(page)
         found = page.evaluate(
@@ -157,7 +157,7 @@ def test_light_and_dark(shared_browser, folder, scheme):
 def _violations(page):
     package = pytest.importorskip("axe_playwright_python", reason="needs axe-core: pip install 'yzflow[test]'")
     page.evaluate(resources.files(package).joinpath("axe.min.js").read_text(encoding="utf-8") + ";0")
-    found = page.evaluate("axe.run(document)")
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
     assert len(found["passes"]) > 25
     return [(rule["id"], node["html"][:100]) for rule in found["violations"] for node in rule["nodes"]]
 

@@ -271,7 +271,7 @@ def test_light_and_dark_follow_the_system(browser, pages):
 def _violations(page):
     package = pytest.importorskip("axe_playwright_python", reason="needs axe-core: pip install 'yzflow[test]'")
     page.evaluate(resources.files(package).joinpath("axe.min.js").read_text(encoding="utf-8") + ";0")
-    found = page.evaluate("axe.run(document)")
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
     assert len(found["passes"]) > 15
     return [(rule["id"], node["html"][:100]) for rule in found["violations"] for node in rule["nodes"]]
 
