@@ -136,6 +136,7 @@ def test_a_page_holds_certificate_and_checker(kept, tmp_path):
     assert "wasm" not in bare and "certified" not in bare and "Certificates" not in bare
 
 
+@pytest.mark.slow
 def test_the_command_writes_page_and_verifier(kept, tmp_path, monkeypatch):
     calls = {}
     monkeypatch.setattr(writing, "check", lambda statement, **more: invented(LEADS, settings=1))

@@ -3,9 +3,11 @@
 import dataclasses
 import json
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import sympy
 from click.testing import CliRunner
 from driving import ROOT
 from errata_page import errata_page
@@ -15,6 +17,7 @@ from dynamics._model import kernels
 from theory import attention, balance, decoder, layout, statements
 from theory.papers import built_in
 from theory.scan_and_snap import measures as checks
+from theory.symbolic import Derivation
 from theory.values import find
 from yzflow import cli
 from yzflow.audits import audit, verdicts
@@ -203,6 +206,25 @@ def test_no_simulation_uses_a_closed_form(monkeypatch):
     for level in ("theory flow", "modified flow", "full flow", "SGD"):
         assert np.isfinite(runs.trajectory(level).dataset["z"]).all()
     assert "theory" not in kernels.__dict__
+
+
+def test_proofs_are_decided_once_and_each_clause_has_its_own():
+    derived = []
+
+    def proof(name, expression):
+        def prove():
+            derived.append(name)
+            return Derivation(name, {name: sympy.Integer(expression)}, sizes={})
+
+        return prove
+
+    right, wrong = proof("right", 0), proof("wrong", 1)
+    proofs = {"first": right, "second": None, "third": wrong, "fourth": right}
+    statement = SimpleNamespace(clauses=[SimpleNamespace(name=name, prove=prove) for name, prove in proofs.items()])
+    for _ in range(2):
+        found = {label.clause: label.failures for label in audit.prove(statement)}
+        assert found == {"first": (), "third": ("wrong",), "fourth": ()}
+    assert derived == ["right", "wrong"]
 
 
 def test_unknown_statements_are_refused():
