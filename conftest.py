@@ -62,7 +62,38 @@ pytest_collect_file = SybilCollection(
 _TRACED = ("tests/dynamics", "tests/theory")
 _NOT_TRACED = ("tests/theory/test_symbolic.py",)
 # Files of half a minute and more, quick or slow tests, the longest first.
-_LONGEST = ()
+_LONGEST = (
+    "tests/docs/test_docs.py",
+    "tests/test_formal.py",
+    "tests/yzflow/test_faults.py",
+    "tests/yzflow/audits/test_audit.py",
+    "tests/yzflow/test_certified_pages.py",
+    "tests/yzflow/test_commands.py",
+    "tests/yzflow/test_fields.py",
+    "tests/yzflow/test_live_pages.py",
+    "tests/yzflow/pages/explorer/test_access.py",
+    "studies/yzflow_studies/precise_dyck/test_study.py",
+    "tests/yzflow/sweeps/test_killed.py",
+    "tests/theory/test_symbolic.py",
+    "tests/dynamics/test_layer_parts.py",
+    "tests/theory/scan_and_snap/test_clauses.py",
+    "tests/theory/enclosures/test_game.py",
+    "tests/yzflow/test_damaged_files.py",
+    "studies/yzflow_studies/paper_rates/test_study.py",
+    "studies/yzflow_studies/ordinary_dyck/test_study.py",
+    "tests/yzflow/test_statement_pages.py",
+    "tests/yzflow/audits/test_check.py",
+    "tests/yzflow/papers/scan_and_snap/test_views.py",
+    "tests/yzflow/test_values.py",
+    "tests/dynamics/test_fields.py",
+    "tests/dynamics/test_touched_rows.py",
+    "tests/dynamics/test_training_options.py",
+    "tests/theory/bounded_dyck/test_false_statements.py",
+    "tests/dynamics/deep/test_training.py",
+    "tests/dynamics/deep/test_model.py",
+    "tests/dynamics/test_late_times.py",
+    "tests/yzflow/test_open_reruns.py",
+)
 
 
 def _file(item):
