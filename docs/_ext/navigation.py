@@ -4,6 +4,7 @@ Furo asks Sphinx for the whole tree on each page, and parses it: over half of th
 The pages' trees differ in links, which are relative, and in what is marked as the current page and its parents.
 """
 
+import functools
 import posixpath
 from urllib.parse import urlsplit
 
@@ -43,9 +44,10 @@ class Tree:
         marked: list[tuple[Tag, list[str]]] = []
         last = None
         for link, target in self._links:
-            link["href"] = "#" if target == page else _relative(target, page)
+            link["href"] = "#" if target == page else _relative(target, posixpath.dirname(page))
             if target != page:
                 continue
+            last = next((one for one in link.parents if one.name == "li"), last)
             for element in (link, *link.parents):
                 if element.name not in ("a", "li", "ul") or any(element is one for one, _ in marked):
                     continue
@@ -54,8 +56,6 @@ class Tree:
                 box = element.find("input", recursive=False) if element.name == "li" else None
                 if box is not None:
                     box["checked"] = ""
-        for element in self._soup.find_all("li", class_="current"):
-            last = element
         if last is not None:
             last["class"] = [*last["class"], "current-page"]
         html = str(self._soup)
@@ -81,8 +81,9 @@ def _joined(page: str, link: str) -> str:
     return posixpath.normpath(posixpath.join(posixpath.dirname(page), link))
 
 
-def _relative(target: str, page: str) -> str:
-    return posixpath.relpath(target, posixpath.dirname(page) or ".")
+@functools.cache
+def _relative(target: str, folder: str) -> str:
+    return posixpath.relpath(target, folder or ".")
 
 
 def _without(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: object) -> None:
