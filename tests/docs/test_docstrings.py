@@ -6,6 +6,7 @@ import importlib
 import re
 from pathlib import Path
 
+import pytest
 from driving import ROOT
 
 FOLDERS = ("benchmarks", "docs", "dynamics", "examples", "formal", "papers", "studies", "tests", "theory", "yzflow")
@@ -54,6 +55,7 @@ def exists(name: str) -> bool:
     return False
 
 
+@pytest.mark.slow
 def test_docstrings_begin_with_what_they_name():
     read = [(file, name, text) for file in of_all(".py") for name, text in docstrings(file)]
     assert len(read) > 5000
@@ -69,6 +71,7 @@ def test_no_comment_begins_with_what():
     assert not [f"{file.relative_to(ROOT)}: {line}" for file, line in comments if line.startswith("# What ")]
 
 
+@pytest.mark.slow
 def test_names_of_code_in_docstrings_and_pages_exist():
     texts = [(file, text) for file in of_all(".py") for _, text in docstrings(file)]
     texts += [(file, file.read_text(encoding="utf-8")) for file in of_all(".md")]

@@ -201,6 +201,7 @@ def test_each_plot_has_words_and_a_table(shared_browser, folder):
         assert page.locator(f"#{plot}-words tbody tr").count() >= 10
 
 
+@pytest.mark.slow
 def test_the_file_is_complete_in_itself(folder):
     text = bare(LIVE[SHOWN[0]], folder).read_text(encoding="utf-8")
     assert len(text) < 4e5 and "default-src 'none'; script-src 'unsafe-inline'" in text
