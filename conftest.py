@@ -35,7 +35,7 @@ def _forget(namespace):
             del registry.SYSTEMS[name]
 
 
-pytest_collect_file = SybilCollection(
+_collect = SybilCollection(
     [
         Sybil(
             parsers=[PythonCodeBlockParser(), SkipParser()],
@@ -55,6 +55,13 @@ pytest_collect_file = SybilCollection(
         ),
     ]
 ).pytest()
+
+
+def pytest_collect_file(file_path, parent):
+    """Documents, and modules with examples: nine in ten have none, and Sybil would parse them all."""
+    if file_path.suffix == ".py" and ">>>" not in file_path.read_text(encoding="utf-8"):
+        return None
+    return _collect(file_path, parent)
 
 
 # What is traced with ``--cov``: the tests of the simulators and of the theory, but those of proofs, since SymPy crawls
