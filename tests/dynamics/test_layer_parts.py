@@ -126,14 +126,15 @@ def insertions_for(bags, seed, n=2):
 subsets = st.sets(st.sampled_from(PARTS)).map(sorted)
 # Each combination of values, hidden layer, criterion and contrast is a kernel of its own, of 2 s to compile. These,
 # from one part or all of them, have each pair of choices; in parts an identity stands for no values.
+OF_VALUES = [([], "cross-entropy", False), (["hidden"], "squared", True)]
 KINDS = st.sampled_from(
     [
+        *OF_VALUES,
         (["identity"], "cross-entropy", False),
-        ([], "cross-entropy", False),
         (["identity", "hidden"], "cross-entropy", False),
         (["identity"], "squared", False),
         (["identity"], "cross-entropy", True),
-        (["hidden"], "squared", True),
+        *OF_VALUES,  # again, for the parts that need values
     ]
 )
 COMMON = st.sets(st.sampled_from([part for part in PARTS if part not in ("hidden", "identity")])).map(sorted)
