@@ -197,10 +197,10 @@ def slacks(says, x, times):
     return found[-1]
 
 
-def played(certificate, path, game, verified, false):
+def played(certificate, path, game, verified, false, rounds=ROUNDS):
     """The game with one certificate: ``verified(path)`` is the program's word, ``false(claim, arrays)`` the judge's."""
     passed = refused = 0
-    for number in range(ROUNDS):
+    for number in range(rounds):
         header, arrays = mutant(*certificate, np.random.default_rng([SEED, number, game]))
         path.write_bytes(archive.encode(header, arrays, name=archive.CLAIM))
         words = []
@@ -220,7 +220,7 @@ def played(certificate, path, game, verified, false):
         else:
             refused += 1
     # Both happen: what only relabels, or claims less, is true.
-    assert passed > ROUNDS / 50 and refused > ROUNDS / 2, (passed, refused)
+    assert passed > rounds / 50 and refused > rounds / 2, (passed, refused)
 
 
 def answers(path):
@@ -303,7 +303,9 @@ def false_at_a_setting(claim, arrays):
 @pytest.mark.slow
 def test_no_mutant_of_a_cell_passes_that_is_false(cell_certificate, tmp_path):
     path = tmp_path / "mutant.npz"
-    played(cell_certificate, path, 3, lambda own: CellEnclosure.load(own).verify(), false_at_a_setting)
+    # A round takes half a second; `test_cell_certificates.py` has seventy more by hand.
+    rounds = ROUNDS if LONG else ROUNDS // 2
+    played(cell_certificate, path, 3, lambda own: CellEnclosure.load(own).verify(), false_at_a_setting, rounds)
 
 
 def test_what_the_simulator_is_told_of_a_cell_is_judged(cell_certificate):
