@@ -17,7 +17,7 @@ from dynamics import SequenceClasses, gradient_flow
 from theory import attention, decoder
 from theory.papers import built_in
 from theory.scan_and_snap.proofs import lemma5, lemma6, slowdown, theorem1, theorem3, theorem4, transition
-from theory.symbolic import Derivation, joined
+from theory.symbolic import Derivation, derived, joined
 from theory.symbolic.decide import has_sign, vanishes
 from theory.symbolic.model import Even
 from theory.trust import Trust
@@ -32,14 +32,9 @@ MISTAKES = {f"{paper}: {name}": one for paper, own in OF_PAPERS.items() for name
 CONFIRMED = {f"{paper}.{name}" for paper, own in OF_PAPERS.items() for name in own.get("CONFIRMED", ())}
 
 
-@functools.cache
-def derived(name):
-    return MODULES[name]()
-
-
 @pytest.mark.parametrize("name", MODULES)
 def test_derivation_holds(name):
-    derivation = derived(name)
+    derivation = derived(MODULES[name])
     assert derivation.vanishing and derivation.steps and derivation.scope and derivation.statement
     label = derivation.label
     assert label.failures == ()
@@ -173,14 +168,14 @@ SAID = [
 
 @pytest.mark.parametrize(("module", "name", "values", "left"), SAID)
 def test_inequalities_say_no_less_than_they_should(module, name, values, left):
-    expression, _ = derived(module).signed[name]
+    expression, _ = derived(MODULES[module]).signed[name]
     at = {symbol: sp.nsimplify(values[symbol.name]) for symbol in expression.free_symbols if symbol.name in values}
     assert len(at) == len(values) or left == 0
     assert sp.simplify(expression.subs(at) - left) == 0
 
 
 def test_signs_of_every_part_are_in_the_derivation():
-    names = derived("scan_and_snap.theorem1").signed
+    names = derived(MODULES["scan_and_snap.theorem1"]).signed
     assert {"xi > 0 by its terms", "star: above the centre's zero", "xi > 0, K = 3, any overlaps"} <= set(names)
 
 

@@ -11,7 +11,7 @@ import sympy as sp
 
 from theory.scan_and_snap._register import formulas
 from theory.statements import REGISTER
-from theory.symbolic import _derived, derivations, part, whole
+from theory.symbolic import derivations, derived, part, whole
 from yzflow.audits.formulas import as_html, is_latex
 
 STATEMENTS = [one for one in REGISTER.values() if one.paper == "Scan and Snap"]
@@ -22,7 +22,7 @@ PROOFS = derivations("theory.scan_and_snap.proofs")
 
 @pytest.mark.parametrize("name", PROOFS)
 def test_every_expression_and_argument_of_a_proof_belongs_to_a_clause(name):
-    found = _derived(PROOFS[name])  # as parts of it do
+    found = derived(PROOFS[name])  # as parts of it do
     expressions, said = set(), set()
     for statement, clause in ALL:
         said |= set(clause.argued)
