@@ -1,7 +1,6 @@
 """Symbolic proofs: each holds, each refutes a mistake, and what they prove is what `theory` computes."""
 
 import doctest
-import functools
 import math
 import re
 import runpy
