@@ -30,6 +30,7 @@ def saved(path):
     yz.gradient_flow(CLASSES, **RATES, t_end=5.0, decoder="blend 0.5").save(path)
 
 
+@pytest.mark.slow
 def test_a_file_is_made_again_where_its_field_is_known_and_names_other_code(tmp_path):
     saved(tmp_path / "flow.nc")
     report = yz.rerun(tmp_path / "flow.nc")

@@ -13,6 +13,7 @@ from yzflow.papers.bounded_dyck import training as dyck
 LANGUAGE = DyckLanguage(2, 3)
 
 
+@pytest.mark.slow
 def test_a_run_measures_the_layer_that_sgd_ends_with():
     language = DyckLanguage(2, 3)
     samples = dyck.data(language, n_train=300, n_test=400)
