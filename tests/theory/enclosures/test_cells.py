@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -150,25 +151,35 @@ def test_a_claim_needs_more_than_the_error_of_the_velocity():
     assert found.sign(LEAD, 4.0).reached < 1e-3
 
 
-def test_the_jacobian_of_a_tube_is_that_of_the_field_at_its_settings():
-    """Of a tube without width around a state that rests; its jets in the settings are read at four of them."""
-    bounds = cell_bounds.Bounds(WITH_UNSEEN, 1)
-    size, numbers = bounds.thin.size, np.random.default_rng(3).normal(scale=0.3, size=bounds.thin.size).tolist()
+@pytest.mark.parametrize("time", [0.0, 0.5, 1.0])
+def test_the_jacobian_of_a_tube_is_that_of_the_field_at_its_settings(time):
+    """Of a tube without width around a state that moves along a line; its jets are read at four settings and a time."""
+    bounds, length = cell_bounds.Bounds(WITH_UNSEEN, 1), arb(1) / 64
+    rng = np.random.default_rng(3)
+    start, moved = rng.normal(scale=0.3, size=bounds.thin.size), rng.normal(scale=0.02, size=bounds.thin.size)
+    numbers = (start + time * moved).tolist()
     with precision(100):
-        resting = [[arb_poly([x]) if k == 0 else arb_poly([0]) for k in range(len(bounds.basis))] for x in numbers]
-        parts, rests = bounds.jacobian(resting, arb(1) / 64, arb(0))
+        line = [
+            [arb_poly([x, v / length]) if k == 0 else arb_poly([0]) for k in range(len(bounds.basis))]
+            for x, v in zip(start.tolist(), map(arb, moved.tolist()), strict=True)
+        ]
+        parts, rests = bounds.jacobian(line, length, arb(0))
         for at in ([0.0, 0.0], [1.0, -1.0], [-1.0, -1.0], [0.4, 1.0]):
             ends = zip((WITH_UNSEEN.eta_z, WITH_UNSEEN.common), at, strict=True)
             field = WITH_UNSEEN.field(*((arb(a) + arb(b)) / 2 + (arb(b) - arb(a)) / 2 * x for (a, b), x in ends))
             exact = jacobian(field, [arb(x) for x in numbers])
-            for i, j in itertools.product(range(size), repeat=2):
-                still = [
-                    (a, b, part[i][j]) for (a, b, c), part in zip(bounds.tube.exponents, parts, strict=True) if c == 0
-                ]
-                value = sum((arb(at[0]) ** a * arb(at[1]) ** b * term for a, b, term in still), arb(0))
+            place = [*map(arb, at), arb(2 * time - 1)]
+            for i, j in itertools.product(range(bounds.thin.size), repeat=2):
+                value = sum(
+                    (
+                        part[i][j] * math.prod((x**k for x, k in zip(place, powers, strict=True)), start=arb(1))
+                        for powers, part in zip(bounds.tube.exponents, parts, strict=True)
+                    ),
+                    arb(0),
+                )
                 scaled = exact[i][j] * arb(bounds.weights[i]) / arb(bounds.weights[j])
                 assert (abs(value - scaled) - rests[i][j]).lower() <= 0 and rests[i][j] < 1e-3
-        assert max(abs(exact[i][i]).upper() for i in range(size)) > 0.01
+        assert max(abs(exact[i][i]).upper() for i in range(bounds.thin.size)) > 0.01
 
 
 def test_the_error_holds_what_the_next_start_leaves_out():
