@@ -95,7 +95,6 @@ def test_velocity_of_random_classes_follows_the_formulas(classes, decoder, seed)
     assert np.abs(moved - dY).max() < 1e-4 * max(1, np.abs(dY).max())
 
 
-@settings(max_examples=15)
 @given(strategies.sequence_classes(uniform=True, max_unseen=5))
 def test_theory_velocity_of_random_classes_follows_the_formulas(classes):
     trajectory = run(classes, "theory", t_end=30.0, n_times=4)
@@ -106,7 +105,6 @@ def test_theory_velocity_of_random_classes_follows_the_formulas(classes):
         np.testing.assert_allclose(trajectory.dataset["z_velocity"].values[i], 0.7 * dZ, rtol=1e-8, atol=1e-12)
 
 
-@settings(max_examples=15)
 @given(strategies.sequence_classes(uniform=False, max_unseen=5))
 def test_theory_with_unequal_classes_backpropagates_through_its_decoder(classes):
     """Theorem 5's Y = F (I - E') W^T from the trajectory's own h, then Lemma 1 with matrices: another route to (10).
@@ -251,7 +249,6 @@ def test_theory_starts_from_a_layer_with_attention():
 # Invariants and compression
 
 
-@settings(max_examples=15)
 @given(st.data(), moving_decoders)
 def test_rows_keep_their_sums(draws, decoder):
     """The zero-sum invariants of Lemma 1, which Lemma 3's decoder gradient shares."""
@@ -265,7 +262,6 @@ def test_rows_keep_their_sums(draws, decoder):
         assert np.abs(sums[name] - sums[name][0]).max() < 1e-10 * scale
 
 
-@settings(max_examples=15)
 @given(st.data(), moving_decoders)
 def test_what_is_never_seen_never_moves(draws, decoder):
     """Exactly: rows of Y of unseen tokens, entries of z_m at tokens not seen with m, whole rows of unseen queries."""
@@ -293,7 +289,6 @@ def test_what_is_never_seen_never_moves(draws, decoder):
     assert (trajectory.final.Y[~unseen_tokens] != Y[~unseen_tokens]).all()
 
 
-@settings(max_examples=15)
 @given(strategies.sequence_classes(), decoders)
 def test_compressed_columns_are_the_dense_flow(classes, decoder):
     data = classes.population()
@@ -346,7 +341,6 @@ def test_full_flow_of_any_bags_lowers_the_loss(data):
 # Symmetries
 
 
-@settings(max_examples=15)
 @given(strategies.sequence_classes(), decoders, strategies.SEEDS)
 def test_renaming_tokens_and_classes_renames_the_result(classes, decoder, seed):
     rng = np.random.default_rng(seed)
@@ -367,7 +361,6 @@ def test_renaming_tokens_and_classes_renames_the_result(classes, decoder, seed):
     np.testing.assert_allclose(other.dataset["loss"], one.dataset["loss"], rtol=1e-9)
 
 
-@settings(max_examples=15)
 @given(strategies.sequence_classes(), decoders, st.floats(0.01, 100))
 def test_faster_learning_for_a_shorter_time_is_the_same(classes, decoder, c):
     one = run(classes, decoder, t_end=20.0, n_times=4)
