@@ -76,7 +76,7 @@ deep = pytest.importorskip("dynamics.deep")
 
 # Modules whose names are no calls for users: helpers, proofs and checks that take each other's objects.
 INNER = re.compile(
-    r"\._|\.support|\.version|\.proofs|\.measures|\.statements|\.bounds|\.values|^theory\.(symbolic|trust)"
+    r"\._|\.support|\.version|\.proofs|\.measures|\.statements|\.bounds|\.values|^theory\.(parts|symbolic|trust)"
     r"|\.fields\.|\.optimizers\.|\.kernel$"
     r"|\.layout|\.overlaps|\.visits|\.view|\.coverage|\.residual|\.centred|\.enclosed|\.balls|\.enclosures\.(?!enclosure$)|\.deep\.objective"
 )
@@ -476,7 +476,7 @@ def test_every_public_callable_has_a_valid_call(table):
 ROOMS = [
     "_engine", "_model", "optimizers", "bags", "data", "deep", "flow", "ensemble", "descent", "layer", "observables",
     "options", "trajectory", "extensions", "units", "noise", "diffusion",
-    "enclosures", "open_flow", "open_descent", "run", "fields", "papers", "statements",
+    "enclosures", "open_flow", "open_descent", "run", "fields", "papers", "parts", "statements",
     "symbolic", *OF_PAPERS,
 ]  # fmt: skip
 

@@ -16,7 +16,7 @@ from theory.trust import Label, Trust
 
 EXEMPT = {
     "text, which Python makes of anything": {
-        f"statements.{name}" for name in ("Erratum", "Hypothesis", "Remark", "Slip")
+        f"parts.{name}" for name in ("Erratum", "Hypothesis", "Remark", "Slip")
     }
 }
 x = Symbol("x", positive=True)
@@ -61,7 +61,8 @@ def calls():
     def joined_of(first, second):
         return joined(first, second)
 
-    return {f"statements.{name}": call for name, call in found.items()} | {
+    places = {name: "statements" if name.startswith("Statement") else "parts" for name in found}
+    return {f"{places[name]}.{name}": call for name, call in found.items()} | {
         "symbolic.joined": (joined_of, dict(first={"x": x - x}, second=({"y": x - x}, {"z": (x, "> 0")}))),
         "symbolic.Derivation": (Derivation, derivation),
         "symbolic.part": (

@@ -341,7 +341,7 @@ CHECKS = {
 
 @functools.cache
 def verdict(number, index):
-    """What a check says; kept for the right statement, of which there are several false variants."""
+    """The verdict of a check; kept for the right statement, of which there are several false variants."""
     check = statements.REGISTER[f"Bounded Dyck: {number}"].checks[index]
     return judge((check.corrected or check.printed)(Simulations(SETTING, seed=0), EXACT), check.tolerance)
 

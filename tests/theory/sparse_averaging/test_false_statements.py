@@ -626,7 +626,7 @@ def differences(x, modulus):
 
 @functools.cache
 def verdict(number, clause):
-    """What a check says; kept for the right statement, of which there are several false variants."""
+    """The verdict of a check; kept for the right statement, of which there are several false variants."""
     clauses = statements.REGISTER[f"Sparse averaging: {number}"].clauses
     (check,) = next(one for one in clauses if one.checks and clause in (None, one.name)).checks
     runs = Simulations(SETTING, seed=0)
