@@ -68,7 +68,7 @@ def pytest_collect_file(file_path, parent):
 # under a tracer.
 _TRACED = ("tests/dynamics", "tests/theory")
 _NOT_TRACED = ("tests/theory/test_symbolic.py",)
-# Files of half a minute and more, quick or slow tests, the longest first.
+# Files that took longest in a run of all tests, or compile most, about in that order.
 _LONGEST = (
     "tests/docs/test_docs.py",
     "tests/test_formal.py",

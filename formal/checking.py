@@ -347,6 +347,7 @@ def _axioms(folder: Path, proved: Sequence[Theorem]) -> dict[str, list[str]]:
 
 
 def _said(folder: Path, file: str, lines: Sequence[str]) -> str:
+    """Output of Coq on these lines; RuntimeError if it refuses them."""
     (folder / file).write_text("\n".join(lines) + "\n")
     run = coq(folder, file)
     if run.returncode:

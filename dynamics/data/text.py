@@ -249,13 +249,7 @@ class TextCorpus(Frozen):
 @kernel()
 def _replace(ordered, old, new):
     """Take one ``old`` out of an ascending array and put in ``new``."""
-    at, end = 0, ordered.size
-    while at < end:
-        middle = (at + end) // 2
-        if ordered[middle] < old:
-            at = middle + 1
-        else:
-            end = middle
+    at = np.searchsorted(ordered, old)
     while at + 1 < ordered.size and ordered[at + 1] < new:
         ordered[at] = ordered[at + 1]
         at += 1

@@ -93,11 +93,11 @@ def train(
     record_every : int
         Steps between records; the first and the last state always are.
     dtype : "float32" or "float64"
-        Of all that is computed, products of matrices on a GPU, too.
+        Precision of the whole computation, of products of matrices on a GPU, too.
     checkpoint : path, optional
         A file with the state of the run, written every few seconds and at the end. Where it exists, the run goes on
-        from it, on a CPU of the same kind to the same result bit for bit; a GPU adds in another order each time. It
-        must be of a run with the same arguments; ``steps`` may be larger.
+        from it, on a CPU of the same kind to the same result bit for bit; on a GPU the last bits differ. It must be of
+        a run with the same arguments; ``steps`` may be larger.
     progress : bool
         Show progress and the loss on standard error.
 

@@ -66,7 +66,6 @@ def pages(site):
 
 @pytest.mark.slow
 def test_every_link_inside_the_site_leads_somewhere(site, pages):
-
     @functools.cache  # pages of one folder have most of their links in common
     def leads(folder, link):
         parts = urlsplit(link)

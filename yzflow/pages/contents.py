@@ -14,7 +14,6 @@ from dynamics.support import checks
 from dynamics.support.files import folder
 from theory.layout import reading_order
 from theory.statements import Statement
-from theory.symbolic import derived
 from yzflow.audits import formulas
 from yzflow.audits.audit import audit
 from yzflow.audits.check import StatementVerdict
@@ -65,9 +64,7 @@ def write_all(
     note = "" if run else UNRUN
     found = verdicts(report, quick=quick, seed=seed)
     for verdict in found:
-        proofs = verdict.statement.proofs if run else ()
-        text = single.html(verdict, derivations=[derived(prove) for prove in proofs], index=INDEX, note=note)
-        save(text, _file(where, verdict.statement))
+        save(single.html(verdict, index=INDEX, note=note), _file(where, verdict.statement))
     if only is None:
         explorer.write(where / "explorer.html", pages=INDEX, progress=progress)
     save(index(found, note=note), where / INDEX)

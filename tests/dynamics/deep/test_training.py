@@ -33,7 +33,7 @@ def same(one, other):
     return all(np.array_equal(one[name], other[name], equal_nan=True) for name in one.variables)
 
 
-SAME_BITS = pytest.mark.skipif(jax.default_backend() != "cpu", reason="a GPU adds in another order each time")
+SAME_BITS = pytest.mark.skipif(jax.default_backend() != "cpu", reason="on a GPU the last bits differ")
 
 
 # Steps

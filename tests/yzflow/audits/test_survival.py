@@ -245,21 +245,19 @@ def test_reports(flows, drawn):
 
 
 @pytest.fixture(scope="module")
-def published():
+def table():
     """The table of the page."""
     return survival.load(ROOT / survival_page.DATA)
 
 
-def test_the_published_page_is_that_of_its_data(published):
-    table = published
+def test_the_published_page_is_that_of_its_data(table):
     assert (ROOT / survival_page.PAGE).read_text(encoding="utf-8") == survival_page.page(table)
     assert (ROOT / survival_page.CELLS).read_text(encoding="utf-8") == survival_page.cells(table)
     assert table["option"].values.tolist() == [option.name for option in rows.OPTIONS]
     assert fate(table.isel(setting=[1]), COMMON, "adam", "full steps") is Fate.REVERSED
 
 
-def test_the_matrix_has_every_cell_of_the_table(published):
-    table = published
+def test_the_matrix_has_every_cell_of_the_table(table):
     written = (ROOT / survival_page.CELLS).read_text(encoding="utf-8")  # that of its data, as above
     shown = json.loads(written.partition(" = ")[2].rstrip(";\n"))
     shape = [len(shown[name]) for name in ("checks", "options", "settings", "levels")]
@@ -279,8 +277,7 @@ def test_the_matrix_has_every_cell_of_the_table(published):
         assert error is None or abs(error - values[2]) <= 6e-3 * abs(values[2]), cell
 
 
-def test_the_compact_table_counts_what_holds(published):
-    table = published
+def test_the_compact_table_counts_what_holds(table):
     head, *rows = survival_page.compact(table)
     assert len(head) == 1 + len(rows[0][1:]) and [row[0] for row in rows] == table["check"].values.tolist()
     for row in rows:
@@ -296,9 +293,8 @@ def test_the_compact_table_counts_what_holds(published):
     assert sum("*" in cell for row in rows for cell in row) > 30
 
 
-def test_the_published_margins_are_the_register_s(published):
+def test_the_published_margins_are_the_register_s(table):
     """Inside and outside follow from the settings alone; sequences of 256 tokens are outside of T -> infinity."""
-    table = published
     _, smallest, _ = _survival_table.margins(rows.ROOM, survival._all(rows.ROOM), rows.settings(quick=False))
     # To the last bits, which sums have from the processor.
     np.testing.assert_allclose(table["margin"].transpose("check", "setting", "level").values, smallest, rtol=1e-14)
@@ -310,13 +306,13 @@ def test_the_published_margins_are_the_register_s(published):
     ]
 
 
-def test_the_first_step_foresees_what_adam_does_at_every_published_setting(published):
+def test_the_first_step_foresees_what_adam_does_at_every_published_setting(table):
     """Finding 35: a common token rises where its f is below c/(D + c F), a distinct one where it is below 1/(D + c F).
 
     F and D are sums of the features over common and distinct tokens, c = (M - K)/(M - 1); the first step is derived in
     the study adam_reverses, the table is of whole runs. At the paper's rates other distinct tokens fall besides.
     """
-    table, rises = published.sel(option="adam", level="full steps"), []
+    table, rises = table.sel(option="adam", level="full steps"), []
     for setting in rows.settings(quick=False):
         classes = setting.classes
         share = classes.probabilities.toarray()[0]

@@ -243,4 +243,4 @@ def _speed(F, direction, k, m):
         f = F.col(n)
         for order, signal in enumerate((first * uniform[n], second * uniform[n] + first * change[n])):
             total[order] += f.multiply_elementwise(signal - f * f.dot(signal)) / k
-    return list(zip(*(list(entry) for entry in total), strict=True))
+    return list(zip(*total, strict=True))
