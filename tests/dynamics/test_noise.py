@@ -209,6 +209,7 @@ def test_samples_have_its_moments():
     np.testing.assert_array_equal(drawn[:3], noise.sample(20_000, rng=1)[:3])
 
 
+@pytest.mark.slow
 def test_small_fluctuations_are_those_of_sgd():
     """Variance and mean of z after 30 steps over 1500 runs: false alarms below 1e-4, and 6% for what is left out."""
     classes = SequenceClasses([[0.3, 0.7, 0], [0.4, 0, 0.6]], [0, 0], vocab_size=5)

@@ -225,6 +225,7 @@ def test_checkpoints_of_other_runs_are_refused(tmp_path):
             deep.train(ARCHITECTURE, TEXT, **arguments, **given, checkpoint=kept)
 
 
+@pytest.mark.slow
 @SAME_BITS
 def test_a_damaged_checkpoint_is_set_aside_and_training_starts_again(tmp_path):
     path = tmp_path / "state.npz"

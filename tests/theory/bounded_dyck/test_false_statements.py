@@ -347,7 +347,13 @@ def verdict(number, index):
 
 
 # Seconds each; `test_lottery.py` asks for the same law, and "lemmas: .." are variants of the same bound.
-LONG = {"Theorem 3: twice as many units for the same error", "Theorem 3: certificates without the networks' errors"}
+LONG = {
+    "Theorem 3: twice as many units for the same error",
+    "Theorem 3: certificates without the networks' errors",
+    "Theorem 3: errors that do not pass on",
+    "Corollary 3: two layers that differ",
+    "silent pairs: random values beside zero ones",
+}
 
 
 @pytest.mark.parametrize(

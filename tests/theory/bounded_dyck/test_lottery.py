@@ -281,6 +281,7 @@ def test_units_are_dealt_out_evenly():
     assert pruning.dealt_out(np.zeros((3, 1, 2)))[1].tolist() == [-1, -1, -1]
 
 
+@pytest.mark.slow
 def test_width_against_error_is_the_law_of_random_sums():
     found, _ = measures_of_pruning._slopes()
     assert -1.15 < found < -0.8 and measures_of_pruning.width_law(None, "") < 0.15

@@ -120,6 +120,7 @@ def test_a_lead_is_decided_for_a_whole_cell():
     assert found.sign([-c for c in LEAD], 8.0).value is False
 
 
+@pytest.mark.slow
 def test_a_cell_with_both_answers_is_open():
     # Its slow settings still gain where its fast ones lose already, and by t_end none has lost at all settings.
     mixed = dataclasses.replace(SMALL, eta_z=(1.8, 2.2), common=(0.98, 1.02))
@@ -211,6 +212,7 @@ def test_a_bound_that_is_too_small_is_not_verified(mistake, monkeypatch):
     assert not found.verify()
 
 
+@pytest.mark.slow
 def test_other_mistakes_are_not_verified(monkeypatch):
     right = decide_cell(SMALL, [LEAD], t_end=2.0, degree=2)[1]
     assert right.verify()

@@ -55,7 +55,9 @@ def simulated():
     return {name: (Simulations(setting, seed=0), flows_of(name)) for name, setting in SETTINGS.items()}
 
 
-@pytest.mark.parametrize("name", ["copies", "fast", "uneven"])
+@pytest.mark.parametrize(
+    "name", ["copies", *(pytest.param(name, marks=pytest.mark.slow) for name in ("fast", "uneven"))]
+)
 def test_every_claim_decides_as_the_measurement_does(name, simulated):
     runs, flows = simulated[name]
     decided = {}

@@ -125,6 +125,7 @@ def test_the_trap_is_reached_and_left_by_nothing_that_it_forbids():
     assert conditions(flow, found[:, -1])["the logit falls"] < 0
 
 
+@pytest.mark.slow
 def test_in_balls_the_logit_falls_until_it_is_trapped():
     flow = LateAttention.of(n_classes=2, vocab_size=3, n_distinct=1)
     enclosure = yz.enclose(flow, t_end=25.0, bits=60)

@@ -635,6 +635,7 @@ def verdict(number, clause):
 
 # A second each, of a formula whose values `test_bounds.py` knows.
 LONG = {
+    "Fully connected: a random layer for the best",
     "Fully connected: odd numbers as even ones",
     "Fully connected: 1/(2q - 1) where tokens have several numbers",
 }
