@@ -27,6 +27,7 @@ extensions = [
     "sphinx.ext.mathjax",
     "sphinx_gallery.gen_gallery",
     "findings",
+    "letters",
     "marks",
     "navigation",
     "notebooks",

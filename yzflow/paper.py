@@ -114,7 +114,7 @@ class Paper:
     enclosing : theory.statements.Enclosing, optional
         How settings are enclosed in balls.
     own : callable, optional
-        (data=.., eta_y=.., ..) -> `yzflow.audits.case.OwnCase`: a reader's own data and training.
+        ``(data=.., eta_y=.., ..)`` -> `yzflow.audits.case.OwnCase`: a reader's own data and training.
     watched : callable, optional
         Recording -> `yzflow.watching.places.Place`: where a training that others run stands, for `yzflow.watch`.
     rivals : tuple of yzflow.watching.rivals.Rival

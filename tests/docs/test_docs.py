@@ -172,13 +172,24 @@ def test_every_figure_and_every_proof_has_its_page(site):
 
 
 @pytest.mark.slow
+def test_formulas_in_plain_text_are_letters_and_code_is_as_it_was(site):
+    code = re.compile(r"<(script|style|code|pre)\b.*?</\1>|<dt .*?</dt>|\\\(.*?\\\)|\\\[.*?\\\]", flags=re.DOTALL)
+    for name in ("errata", "findings", "tried", "findings/01_slowdown", "findings/32_phase_diagram"):
+        text = code.sub("", (site / f"{name}.html").read_text(encoding="utf-8"))
+        assert text.count("<sub>") > 3, name
+        assert re.findall(r"\beta_[YZ]\b|(?<!-)\brho\b|&gt;= ", text) == [], name
+    assert "eta_y=1.0" in re.sub("<[^>]*>", "", (site / "tutorial.html").read_text("utf-8"))
+
+
+@pytest.mark.slow
 def test_every_statement_stands_once_and_before_its_proof(site):
     from theory.statements import REGISTER
+    from yzflow.audits.formulas import readable
 
     for statement in REGISTER.values():
         page = site / "theory" / f"{statement.paper.lower().replace(' ', '_')}.html"
         text = html.unescape(page.read_text(encoding="utf-8")).replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
-        here = f"<strong>{statement.number}. {statement.title}.</strong>"
+        here = html.unescape(f"<strong>{statement.number}. {readable(statement.title)}.</strong>")
         assert text.count(here) == 1, statement.id
         for prove in statement.proofs[:1]:
             proof = getattr(prove, "func", prove).__module__

@@ -61,16 +61,17 @@ def in_words(text: str) -> str:
 
 
 _NAMES = (
-    "alpha beta gamma delta zeta eta theta lambda mu nu xi pi rho sigma tau phi chi psi omega Gamma Delta Theta Psi"
-    " Omega"
+    "alpha beta gamma delta zeta eta theta kappa lambda mu nu xi pi rho sigma tau phi chi psi omega Gamma Delta Theta"
+    " Psi Omega"
 )
-_GREEK = dict(zip(_NAMES.split(), "αβγδζηθλμνξπρστφχψωΓΔΘΨΩ", strict=True)) | {"eps": "ε", "inf": "∞"}
+_GREEK = dict(zip(_NAMES.split(), "αβγδζηθκλμνξπρστφχψωΓΔΘΨΩ", strict=True)) | {"eps": "ε", "inf": "∞"}
 _LETTER = re.compile(rf"(?<![A-Za-z.])({'|'.join(_GREEK)})(?![A-Za-z])")
 _CODE = re.compile(r"\b(?:dynamics|theory|yzflow)(?:\.\w+)+")
 _SIGNS = (
     ("&gt;&gt;", "≫"),
     ("&gt;=", "≥"),
     ("&lt;=", "≤"),
+    (" != ", " ≠ "),
     ("||", "‖"),
     ("sqrt ", "√"),
     ("sqrt(", "√("),
@@ -78,9 +79,11 @@ _SIGNS = (
 )
 _MINUS = "\N{MINUS SIGN}"
 _LOW = re.compile(
-    r"(?<![A-Za-z])((?:max|min|sum|log|[A-Za-z\u0370-\u03ff)])'?)_(\{[^{}]*\}|[A-Za-z0-9\u0370-\u03ff\u221e]{1,5}(?!\w)'*)"
+    r"(?<![A-Za-z])((?:max|min|log|[A-Za-z\u0370-\u03ff∑∏∫)‖])'?)"
+    r"_(\{[^{}]*\}|\([^()]*\)|[A-Za-z0-9\u0370-\u03ff\u221e]{1,5}(?!\w)'*)"
 )
-_HIGH = re.compile(r"\^(\{[^{}]*\}|-?[\d.]*\d|[A-Za-z])")
+_HIGH = re.compile(r"\^(\{[^{}]*\}|\([^()]*\)|-?[\d.]*\d|-?[\u0370-\u03ff]|[A-Za-z](?![a-z]))")
+_LARGE = {"sum": "∑", "prod": "∏", "int": "∫"}
 
 
 @functools.cache
@@ -89,8 +92,8 @@ def readable(text: str) -> str:
 
     Examples
     --------
-    >>> readable("|lambda_1(E)| <= 6/sqrt(M), 2^n; theory.bounds")
-    '|λ<sub>1</sub>(E)| ≤ 6/√(M), 2<sup>n</sup>; <code>theory.bounds</code>'
+    >>> readable("|lambda_1(E)| <= 6/sqrt(M), sum_n 2^(n/2); theory.bounds")
+    '|λ<sub>1</sub>(E)| ≤ 6/√(M), ∑<sub>n</sub> 2<sup>n/2</sup>; <code>theory.bounds</code>'
     """
     found, end = [], 0
     for code in _CODE.finditer(text):
@@ -104,10 +107,20 @@ def _in_letters(text: str) -> str:
     for plain, sign in _SIGNS:
         text = text.replace(plain, sign)
     text = re.sub(r"\bt0(?!\w)", "t_0", text)
+    text = re.sub(r"\b(sum|prod|int)_(?=[\w{(])", lambda sign: f"{_LARGE[sign[1]]}_", text)
     text = re.sub(r"(?<=[\w)}']) - (?=[\w({|‖])", f" {_MINUS} ", text)
     text = re.sub(r"(?<=[\s(=])-(?=[\w(])", _MINUS, text)
-    text = _LOW.sub(lambda low: f"{low[1]}<sub>{low[2].strip('{}')}</sub>", text)
-    return _HIGH.sub(lambda high: f"<sup>{high[1].strip('{}').replace('-', _MINUS)}</sup>", text)
+    text = _LOW.sub(lambda low: f"{low[1]}<sub>{_inner(low[2])}</sub>", text)
+    return _raised(text)
+
+
+def _raised(text: str) -> str:
+    return _HIGH.sub(lambda high: f"<sup>{_raised(_inner(high[1])).replace('-', _MINUS)}</sup>", text)
+
+
+def _inner(group: str) -> str:
+    """A group without its brackets."""
+    return group[1:-1] if group[0] in "{(" else group
 
 
 def parts(formula: str) -> str:

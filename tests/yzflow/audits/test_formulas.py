@@ -91,6 +91,10 @@ def test_a_picture_shows_what_is_drawn():
             "V<sub>close</sub> = \N{MINUS SIGN}exp(c) V<sub>open</sub>, N<sup>2/3</sup>",
         ),
         ("beta_nn' of h^{-1}, x_{j+1}", "β<sub>nn'</sub> of h<sup>\N{MINUS SIGN}1</sup>, x<sub>j+1</sub>"),
+        (
+            "sum_{l != n} e^(v^2/2) z_(2i), t^-beta, O(h^order)",
+            "∑<sub>l ≠ n</sub> e<sup>v<sup>2</sup>/2</sup> z<sub>2i</sub>, t<sup>\N{MINUS SIGN}β</sup>, O(h^order)",
+        ),
         ("theory.bounded_dyck.gpt, eta_y", "<code>theory.bounded_dyck.gpt</code>, η<sub>y</sub>"),
         ("the numbers alphabet, betas and n_tokens", "the numbers alphabet, betas and n_tokens"),
         ("<b> & 'x'", "&lt;b&gt; &amp; 'x'"),

@@ -15,7 +15,10 @@ from theory.symbolic.indexed import entries, index, size, total
 TOKENS = size("n")
 ORDER = 5  # of the Taylor polynomial: odd, so that its remainder has an even power
 COVARIANCE = "the counts have the covariance S (diag(P) - P P^T), and central moments of N/S above two are O(1/S^2)"
-FACTORIAL = "E[prod_k (N_k)_{i_k}] = (S)_{sum i} prod_k p_k^{i_k}, from (1 + sum_k p_k t_k)^S"
+FACTORIAL = (
+    "E[prod_k N_k (N_k - 1)..(N_k - i_k + 1)] = S (S - 1)..(S - s + 1) prod_k p_k^{i_k} with s the sum of all i_k, from"
+    " (1 + sum_k p_k t_k)^S"
+)
 SIXTH = "E[x^6] is O(1/S^3), as x is a sum of products of at most two deviations of N/S"
 SIZE_BIAS = "E[N_l F(N)] = S p_l E[F(N' + e_l)] with S - 1 draws in N'"
 BERNSTEIN = "a polynomial in w whose coefficients are positive after w = w_1/(1 + t) is positive for 0 < w <= w_1"

@@ -67,7 +67,7 @@ def syn_medium(
     store: str | os.PathLike | Store | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
-    """Syn-Medium over (n_queries, eta_z, ratio = eta_Y / eta_Z, seed): what attention looks like after training.
+    """Syn-Medium over ``(n_queries, eta_z, ratio, seed)``, ratio = eta_Y / eta_Z: attention after training.
 
     The sweep "syn_medium" of `yzflow.sweep` (Y and Z start uniform in +-1/sqrt(M); single precision), kept in ``store``
     if there is one. Variables: ``entropy``, of attention on the distinct tokens, renormalised, mean over next tokens
@@ -82,7 +82,7 @@ def syn_medium(
 
 
 def descent(runs: xr.Dataset, n_queries: int) -> xr.DataArray:
-    """How far the curves of Figs. 11 and 12 fall over the paper's window of thresholds, over (eta_z, ratio, seed).
+    """How far the curves of Figs. 11 and 12 fall over the paper's window of thresholds, over ``(eta_z, ratio, seed)``.
 
     The sparser attention, the more slowly the curve falls (Appendix G).
     """
