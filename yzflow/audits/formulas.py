@@ -73,6 +73,7 @@ _SIGNS = (
     ("&lt;=", "≤"),
     (" != ", " ≠ "),
     ("||", "‖"),
+    ("+-", "±"),
     ("sqrt ", "√"),
     ("sqrt(", "√("),
     ("log2 ", "log_2 "),
@@ -109,7 +110,7 @@ def _in_letters(text: str) -> str:
     text = re.sub(r"\bt0(?!\w)", "t_0", text)
     text = re.sub(r"\b(sum|prod|int)_(?=[\w{(])", lambda sign: f"{_LARGE[sign[1]]}_", text)
     text = re.sub(r"(?<=[\w)}']) - (?=[\w({|‖])", f" {_MINUS} ", text)
-    text = re.sub(r"(?<=[\s(=])-(?=[\w(])", _MINUS, text)
+    text = re.sub(r"(?:^|(?<=[\s(=]))-(?=[\w(])", _MINUS, text)
     text = _LOW.sub(lambda low: f"{low[1]}<sub>{_inner(low[2])}</sub>", text)
     return _raised(text)
 

@@ -97,6 +97,7 @@ def test_a_picture_shows_what_is_drawn():
         ),
         ("theory.bounded_dyck.gpt, eta_y", "<code>theory.bounded_dyck.gpt</code>, η<sub>y</sub>"),
         ("the numbers alphabet, betas and n_tokens", "the numbers alphabet, betas and n_tokens"),
+        ("-7.2 +- 0.4", "\N{MINUS SIGN}7.2 ± 0.4"),
         ("<b> & 'x'", "&lt;b&gt; &amp; 'x'"),
     ],
 )
