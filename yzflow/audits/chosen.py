@@ -28,14 +28,16 @@ def find(statement: str | Statement, *, argument: str = "statement") -> Statemen
     wanted = checks.plain(checks.instance(argument, statement, (str, Statement)))
     found = [entry for entry in register.values() if wanted == checks.plain(entry.id)]
     found = found or [entry for entry in register.values() if wanted == checks.plain(entry.number)]
-    if len(found) > 1:
-        several = " and ".join(f'"{entry.id}"' for entry in found)
-        raise checks.reject(argument, f"name one statement of {several}", repr(statement))
-    if not found:
-        near = checks.nearest(statement, {entry.id: (entry.id, entry.number) for entry in register.values()})
-        rule = f"be in the register, as {near} are; `yzflow statements` lists all"
-        raise checks.reject(argument, rule, checks.brief(statement))
-    return found[0]
+    if len(found) == 1:
+        return found[0]
+    # "Theorem 2" is neither "Theorem 2(a)" nor "Theorem 2(b)", but may mean one of them.
+    found += [entry for entry in register.values() if entry not in found and _is_part(entry, wanted)]
+    if found:
+        several = ", ".join(f'"{entry.id}"' for entry in found)
+        raise checks.reject(argument, f"name one of {several}", repr(statement))
+    near = checks.nearest(statement, {entry.id: (entry.id, entry.number) for entry in register.values()})
+    rule = f"be in the register, as {near} are; `yzflow statements` lists all"
+    raise checks.reject(argument, rule, checks.brief(statement))
 
 
 def choose(only: Sequence[Any] | Statement | Paper | None, *, argument: str = "only") -> list[Statement]:
@@ -56,6 +58,12 @@ def choose(only: Sequence[Any] | Statement | Paper | None, *, argument: str = "o
         found |= {statement.id: statement for statement in own}
     ordered = [found.pop(name) for name in register if name in found]
     return [*ordered, *found.values()]
+
+
+def _is_part(statement: Statement, wanted: str) -> bool:
+    """Whether a statement is a part of a printed one, as "Theorem 2(a)" is of "Theorem 2"."""
+    names = (checks.plain(statement.id), checks.plain(statement.number))
+    return any(name.startswith(wanted) and name[len(wanted) :][:1] in ("(", ",") for name in names)
 
 
 def _known(statement: Statement) -> Statement:

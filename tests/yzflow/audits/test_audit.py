@@ -153,7 +153,7 @@ def test_a_mistake_about_balance_alarms_the_right_row(mistake, monkeypatch):
 
 
 def test_a_number_that_two_papers_have_is_refused_with_both_names():
-    with pytest.raises(ValueError, match=r'`only` must name .* "Bounded Dyck: Corollary 2" and "Scan and Snap: Cor'):
+    with pytest.raises(ValueError, match=r'`only` must name .* "Bounded Dyck: Corollary 2", "Scan and Snap: Cor'):
         audit.audit(["Theorem 2(a)", "Corollary 2"])
 
 

@@ -45,9 +45,20 @@ def test_every_statement_is_found_by_its_id():
 
 
 def test_a_number_of_two_papers_is_refused_with_both():
-    both = 'one statement of "Bounded Dyck: Corollary 2" and "Scan and Snap: Corollary 2"'
+    both = 'one of "Bounded Dyck: Corollary 2", "Scan and Snap: Corollary 2", but got'
     with pytest.raises(ValueError, match=both):
         yzflow.check("Corollary 2")
+
+
+def test_a_number_that_has_parts_is_refused_with_these():
+    """The paper prints Theorem 2; the register has (a) and (b), and what follows from them."""
+    with pytest.raises(
+        ValueError, match=r'one of "Scan and Snap: Theorem 2\(a\)", "Scan and Snap: Theorem 2\(b\)", '
+    ) as told:
+        find("Scan and Snap: Theorem 2")
+    assert "Theorem 1" not in str(told.value) and "Bounded Dyck" not in str(told.value)
+    with pytest.raises(ValueError, match=r'"Sparse averaging: Theorem 2", "Scan and Snap: Theorem 2\(a\)"'):
+        find("Theorem 2")
 
 
 @pytest.mark.parametrize(
