@@ -103,42 +103,46 @@ def _powers(probabilities: ArrayLike) -> tuple[np.ndarray, float, float]:
     return p, float((p**2).sum()), float((p**3).sum())
 
 
-# One query: a rare token, tokens of the order of their class, and two classes that differ.
+# One query, with attention logits: a rare token, tokens of the order of their class, two classes that differ, and
+# attention that has moved.
 SMALL = (
-    ([[0.3, 0.65, 0.05, 0], [0.4, 0, 0, 0.6]], 5),
-    ([[0.5, 0.5, 0], [0.3, 0, 0.7]], 12),
-    ([[0.2, 0.6, 0.2, 0], [0.3, 0, 0, 0.7]], 40),
+    ([[0.3, 0.65, 0.05, 0], [0.4, 0, 0, 0.6]], 5, [0, 0, 0, 0]),
+    ([[0.5, 0.5, 0], [0.3, 0, 0.7]], 12, [0, 0, 0]),
+    ([[0.2, 0.6, 0.2, 0], [0.3, 0, 0, 0.7]], 40, [0, 0, 0, 0]),
+    ([[0.3, 0.65, 0.05, 0], [0.4, 0, 0, 0.6]], 5, [-0.1, 0.2, -0.15, 0.1]),
 )
 
 
-def enumerated_rates(classes: SequenceClasses, length: int) -> np.ndarray:
+def enumerated_rates(classes: SequenceClasses, length: int, logits: ArrayLike) -> np.ndarray:
     """v_l of `long_enough` with the modified decoder, one query, in floats: the sum over all bags of `dynamics`."""
-    shares = classes.probabilities.toarray()
-    features = shares / np.linalg.norm(shares, axis=1, keepdims=True)
-    inner = inner_coefficients(len(shares), classes.vocab_size)
+    gains = np.exp(logits)
+    pulls = classes.probabilities.toarray() * gains
+    features = pulls / np.linalg.norm(pulls, axis=1, keepdims=True)
+    inner = inner_coefficients(len(pulls), classes.vocab_size)
     signal = np.linalg.solve(features @ features.T, inner).T @ features
     bags = classes.all_sequences(length=length)
-    counts = np.zeros((len(bags.target), shares.shape[1]))
+    counts = np.zeros((len(bags.target), pulls.shape[1]))
     counts[bags.owner, bags.token] = bags.count
+    counts *= gains
     f, g = counts / np.linalg.norm(counts, axis=1, keepdims=True), signal[bags.target]
     rates: np.ndarray = bags.weight @ (f * g - f**2 * (f * g).sum(axis=1, keepdims=True))
     return rates
 
 
 def wrong_lengths(runs: Runs, level: str) -> float:
-    """Share of the lengths around `long_enough`, of three small tasks, at which the signs are not as it says."""
+    """Share of the lengths around `long_enough`, of four small tasks, at which the signs are not as it says."""
     return _wrong_lengths(long_enough)
 
 
 @functools.cache
-def _wrong_lengths(enough: Callable[[SequenceClasses], LongEnough]) -> float:
+def _wrong_lengths(enough: Callable[..., LongEnough]) -> float:
     wrong = []
-    for shares, vocab_size in SMALL:
+    for shares, vocab_size, logits in SMALL:
         classes = SequenceClasses(shares, [0, 0], vocab_size=vocab_size)
-        found = enough(classes)
+        found = enough(classes, logits=[logits])
         expected = np.ones(classes.probabilities.shape[1])
         expected[classes.common_tokens] = -1
         for length in range(max((found.length or 0) - 3, 3), (found.length or 0) + 4):
-            holds = (expected * enumerated_rates(classes, length) > 0).all()
+            holds = (expected * enumerated_rates(classes, length, logits) > 0).all()
             wrong.append(found.length is None or holds != (length >= found.length))
     return float(np.mean(wrong))

@@ -1,20 +1,21 @@
 r"""From which length on the signs of Theorem 2 hold in expectation over finite sequences: decided for given classes.
 
 Theorem 2 is about T -> infinity. With T tokens a class shows S = T - 1 independent draws, with counts N, and its
-feature is f = N/||N|| in the place of f_n. With the decoder that long sequences have taught, which sends back g_n, and
-attention logits of zero, the expected velocity of token l by eta_Z gamma is
+feature is f = (a N)/||a N|| in the place of f_n, with a_l = exp(z_l) of the attention logits. With the decoder that
+long sequences have taught, which sends back g_n, the expected velocity of token l by eta_Z gamma is
 
     v_l = sum_n p_n E[ f_l g_nl - f_l^2 (f . g_n) ],    g_n = sum_n' w_nn' f_n'.
 
-Neither a time nor a learning rate is in it: gamma > 0 is a factor. With y = N/S and x = ||y||^2/||P_n||^2 - 1 it is
-made of E[y_l (1 + x)^(-1/2)] and of E[y_l^2 y_j (1 + x)^(-3/2)], where
+Neither a time nor a learning rate is in it: gamma > 0 is a factor. With y = a N/S, q = a P_n its mean and x =
+||y||^2/||q||^2 - 1 it is made of E[y_l (1 + x)^(-1/2)] and of E[y_l^2 y_j (1 + x)^(-3/2)], where
 
-    T_m(x) <= (1 + x)^(-a) <= T_m(x) + c x^(m+1),    m odd,
+    T_m(x) <= (1 + x)^(-b) <= T_m(x) + c x^(m+1),    m odd,
 
-with the Taylor polynomial T_m, and c what makes the right side exact at the least x that n tokens have, 1/(n ||P_n||^2)
-- 1 (`theory.scan_and_snap.proofs.finite_sequences`). Moments of multinomial counts are polynomials in 1/S: so are both
-bounds, they are off by O(S^(-(m+1)/2)), and their sign for **all** S from some on is decided by coefficients that are
-positive (Bernstein). Smaller S are decided one by one, by the bounds or by the sum over all counts.
+with the Taylor polynomial T_m, and c what makes the right side exact at the least x that the class's tokens have,
+1/(||q||^2 sum_l a_l^-2) - 1 (`theory.scan_and_snap.proofs.finite_sequences`). Moments of multinomial counts are
+polynomials in 1/S: so are both bounds, they are off by O(S^(-(m+1)/2)), and their sign for **all** S from some on is
+decided by coefficients that are positive (Bernstein). Smaller S are decided one by one, by the bounds or by the sum
+over all counts.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from fractions import Fraction
 
 import numpy as np
 from flint import arb, arb_mat, arb_poly, ctx, fmpq, fmpq_poly
+from numpy.typing import ArrayLike
 
 from dynamics import SequenceClasses
 from dynamics.support import checks
@@ -71,8 +73,8 @@ class LongEnough:
         return self.length is not None and self.fails == self.length - 1
 
 
-def long_enough(classes: SequenceClasses, *, decoder: str = "modified") -> LongEnough:
-    """The T from which on Theorem 2's signs hold in expectation, at attention logits of zero.
+def long_enough(classes: SequenceClasses, *, decoder: str = "modified", logits: ArrayLike | None = None) -> LongEnough:
+    """The T from which on Theorem 2's signs hold in expectation, at given attention logits.
 
     Parameters
     ----------
@@ -80,6 +82,9 @@ def long_enough(classes: SequenceClasses, *, decoder: str = "modified") -> LongE
         Of equal weights. Their probabilities are taken as the ratios of these floats, exactly.
     decoder : str
         "modified": w of (9), at any time, as in Theorem 2. "full": w_nn' = 1[n = n'] - 1/M, early in Lemma 1's flow.
+    logits : (n_queries, n_tokens) array, optional
+        z, as a trajectory of these classes has them; zero by default. exp(z), over the largest of its query, is taken
+        as a float, exactly. The features that the decoder sends back are those at z, as in Theorem 1.
 
     Returns
     -------
@@ -89,7 +94,8 @@ def long_enough(classes: SequenceClasses, *, decoder: str = "modified") -> LongE
     Raises
     ------
     ValueError
-        If classes do not have equal weights, or the features of a modified decoder depend on each other.
+        If classes do not have equal weights, the features of a modified decoder depend on each other, or logits have
+        another shape or are not finite, or more than 600 below the largest.
 
     Examples
     --------
@@ -104,7 +110,7 @@ def long_enough(classes: SequenceClasses, *, decoder: str = "modified") -> LongE
     is None, too. The model is that of Tian et al. (2023), arXiv 2305.16380, Sections 3.2 and 5.
     """
     with ctx.workprec(BITS):
-        task = _Task(classes, decoder)
+        task = _Task(classes, decoder, logits)
         wanted, rates = task.signs(), task.bounds()
         by_length = []
         for (query, token), sign in wanted.items():
@@ -127,13 +133,13 @@ def long_enough(classes: SequenceClasses, *, decoder: str = "modified") -> LongE
 
 
 def expected_rates(
-    classes: SequenceClasses, length: int, *, decoder: str = "modified"
+    classes: SequenceClasses, length: int, *, decoder: str = "modified", logits: ArrayLike | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Bounds of v: the expected velocity of the logits at zero, by eta_Z gamma, over sequences of this length.
+    """Bounds of v: the expected velocity of the logits, by eta_Z gamma, over sequences of this length.
 
     Parameters
     ----------
-    classes, decoder
+    classes, decoder, logits
         As for `long_enough`.
     length : int
         T >= 2.
@@ -145,7 +151,7 @@ def expected_rates(
     """
     length = checks.integer("length", length, minimum=2)
     with ctx.workprec(BITS):
-        task = _Task(classes, decoder)
+        task = _Task(classes, decoder, logits)
         low, high = np.zeros((2, int(classes.query.max()) + 1, classes.probabilities.shape[1]))
         rates = None if all(task.few(n, length - 1) for n in range(task.n_classes)) else task.bounds()
         for query, token in task.places():
@@ -161,7 +167,7 @@ def expected_rates(
 class _Task:
     """Classes in exact numbers, and the weights w of their decoder in balls."""
 
-    def __init__(self, classes: SequenceClasses, decoder: str):
+    def __init__(self, classes: SequenceClasses, decoder: str, logits: ArrayLike | None = None):
         checks.instance("classes", classes, SequenceClasses)
         checks.one_of("decoder", decoder, DECODERS)
         weights = np.asarray(classes.class_weights)
@@ -169,7 +175,11 @@ class _Task:
             raise checks.reject("classes", "have equal weights", checks.brief(weights.tolist()))
         self.classes, self.n_classes, self.vocab_size = classes, classes.n_classes, classes.vocab_size
         self.shares = [_exact(row) for row in classes.probabilities.toarray()]
-        self.squares = [sum((p * p for p in row), fmpq(0)) for row in self.shares]
+        gains = _gains(classes, logits)
+        self.gains = [gains[query] for query in classes.query]  # a
+        pairs = zip(self.shares, self.gains, strict=True)
+        self.pulls = [[p * a for p, a in zip(*of, strict=True)] for of in pairs]  # q
+        self.squares = [sum((q * q for q in row), fmpq(0)) for row in self.pulls]
         self.tokens = [[token for token, p in enumerate(row) if p != 0] for row in self.shares]
         self.weights = DECODERS[decoder](self)
 
@@ -183,7 +193,7 @@ class _Task:
         k, m = self.n_classes, arb(self.vocab_size)
         gram, inner = arb_mat(k, k), arb_mat(k, k)
         for n, other in itertools.product(range(k), repeat=2):
-            dot = sum((p * q for p, q in zip(self.shares[n], self.shares[other], strict=True)), fmpq(0))
+            dot = sum((p * q for p, q in zip(self.pulls[n], self.pulls[other], strict=True)), fmpq(0))
             gram[n, other] = arb(dot) / (arb(self.squares[n]) * arb(self.squares[other])).sqrt()
             inner[n, other] = m / (m - 1) if n == other else -m / (m - 1) ** 2  # u_n of Theorem 1
         try:
@@ -216,12 +226,14 @@ class _Task:
         for n in range(self.n_classes):
             own = self.tokens[n]
             others = [k for k in range(self.n_classes) if any(self.shares[k][token] != 0 for token in own)]
-            moments = moments_of(tuple(self.shares[n][token] for token in own))
-            rests = [_remainder(power, 1 / (moments.square * len(own))) for power in (1, 3)]
+            gains = tuple(self.gains[n][token] for token in own)
+            moments = moments_of(tuple(self.shares[n][token] for token in own), gains)
+            least = 1 / (moments.square * sum((1 / (a * a) for a in gains), fmpq(0)))
+            rests = [_remainder(power, least) for power in (1, 3)]
             for place, token in enumerate(own):
                 low = high = arb_poly([])
                 for other in others:
-                    toward, away = parts_of(moments, place, tuple(self.shares[other][token] for token in own))
+                    toward, away = parts_of(moments, place, tuple(self.pulls[other][token] for token in own))
                     scale = self.weights[n][other] / (arb(self.squares[other]) * arb(moments.square)).sqrt()
                     main = _in_balls(toward[0] - away[0])
                     ends = main - _in_balls(away[1]) * rests[1], main + _in_balls(toward[1]) * rests[0]
@@ -246,21 +258,22 @@ class _Task:
             own = self.tokens[n]
             sent = [
                 sum(
-                    (self.weights[n][k] * arb(self.shares[k][j]) / arb(self.squares[k]).sqrt()
+                    (self.weights[n][k] * arb(self.pulls[k][j]) / arb(self.squares[k]).sqrt()
                      for k in range(self.n_classes)),
                     arb(0),
                 )
                 for j in own
             ]  # fmt: skip
             place, powers = own.index(token), [_powers(self.shares[n][j], draws) for j in own]
+            gains = [self.gains[n][j] for j in own]
             factorial = arb(math.factorial(draws))
             for counts in _compositions(draws, len(own)):
                 if counts[place]:
-                    chance, along, square = factorial, arb(0), sum(c * c for c in counts)
-                    for c, power, g in zip(counts, powers, sent, strict=True):
-                        chance, along = chance * power[c], along + g * c
-                    root, own_count = arb(square).sqrt(), counts[place]
-                    total += chance * (own_count * sent[place] - own_count**2 * along / square) / root
+                    chance, along, square = factorial, arb(0), arb(0)
+                    for c, power, g, a in zip(counts, powers, sent, gains, strict=True):
+                        chance, along, square = chance * power[c], along + g * (a * c), square + (a * c) ** 2
+                    root, pull = square.sqrt(), gains[place] * counts[place]
+                    total += chance * (pull * sent[place] - pull**2 * along / square) / root
         return total / self.n_classes
 
 
@@ -271,9 +284,9 @@ DECODERS = {"modified": _Task.of_modified, "full": _Task.of_full}
 class _Moments:
     """Moments of one class's counts, by factorial ones, as polynomials in 1/S."""
 
-    def __init__(self, shares: Sequence[fmpq]):
-        self.square = sum((p * p for p in shares), fmpq(0))
-        single = [[_marked(p, weight) for weight in range(4)] for p in shares]
+    def __init__(self, shares: Sequence[fmpq], gains: Sequence[fmpq]):
+        self.square = sum(((p * a) ** 2 for p, a in zip(shares, gains, strict=True)), fmpq(0))
+        single = [[_marked(p, a, weight) for weight in range(4)] for p, a in zip(shares, gains, strict=True)]
         self.all = _one()
         for series in single:
             self.all = _times(self.all, series[0])
@@ -314,12 +327,24 @@ def _exact(row: np.ndarray) -> list[fmpq]:
     return [fmpq(one.numerator, one.denominator) for one in (part / total for part in parts)]
 
 
-def _marked(p: fmpq, weight: int) -> Series:
-    """sum_r t^r/r! of N^(2r + weight) by factorial moments: N^d = sum_i S(d, i) (N)_i, with p^i u^i for (N)_i."""
+def _gains(classes: SequenceClasses, logits: ArrayLike | None) -> list[list[fmpq]]:
+    """exp(z) over the largest of its query, as floats, exactly."""
+    shape = (int(classes.query.max()) + 1, classes.probabilities.shape[1])
+    z = np.zeros(shape) if logits is None else checks.of_shape("logits", checks.finite_array("logits", logits), shape)
+    below = z - z.max(axis=1, keepdims=True)
+    if below.min() < -600:
+        raise checks.reject("logits", "be within 600 of the largest of their query", float(below.min()))
+    found = [[Fraction(float(a)) for a in row] for row in np.exp(below)]
+    return [[fmpq(a.numerator, a.denominator) for a in row] for row in found]
+
+
+def _marked(p: fmpq, a: fmpq, weight: int) -> Series:
+    """sum_r t^r/r! of (a N)^(2r + weight) by factorial moments: N^d = sum_i S(d, i) (N)_i, with p^i u^i for (N)_i."""
     found = []
     for r in range(ORDER + 2):
         degree = 2 * r + weight
-        found.append(fmpq_poly([p**i * _stirling(degree, i) / math.factorial(r) for i in range(degree + 1)]))
+        scale = a**degree / math.factorial(r)
+        found.append(fmpq_poly([p**i * _stirling(degree, i) * scale for i in range(degree + 1)]))
     return found
 
 

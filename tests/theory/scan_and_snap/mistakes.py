@@ -78,6 +78,11 @@ MISTAKES = {
         {"drift": lambda *a: 2 * finite_sequences.drift(*a)},
         "order 1/T: half",
     ),
+    "Finite sequences: logits of zero for any": (
+        finite_sequences,
+        {"drift": lambda *a: finite_sequences.drift(*a[:-1])},
+        "order 1/T: half",
+    ),
     "Finite sequences: a rare token's sign": (
         finite_sequences,
         {"own_drift": lambda p, s, t: finite_sequences.own_drift(p, s, t) + 2 * p / s},

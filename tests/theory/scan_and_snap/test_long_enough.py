@@ -8,14 +8,17 @@ import sympy as sp
 from flint import arb, arb_poly, ctx
 from scipy.stats import poisson
 
-from dynamics import SequenceClasses
+from dynamics import Layer, SequenceClasses
 from theory.scan_and_snap import finite_sequences, long_enough
 from theory.scan_and_snap.bounds import inner_coefficients, xi_over_gamma
 from theory.scan_and_snap.proofs import finite_sequences as proof
 
-TASKS = [SequenceClasses(shares, [0, 0], vocab_size=m) for shares, m in finite_sequences.SMALL]
-RARE = TASKS[0]
+TASKS = [(SequenceClasses(shares, [0, 0], vocab_size=m), z) for shares, m, z in finite_sequences.SMALL]
+RARE, _ = TASKS[0]
 PAPER = SequenceClasses.single_common_token(10, 1000, common=0.34)
+STARTS = np.zeros(PAPER.probabilities.shape[1])
+FEW = SequenceClasses.single_common_token(3, 1000, common=0.34)
+MOVED = np.append(-0.5, np.linspace(-0.1, 0.1, FEW.probabilities.shape[1] - 1))
 
 
 @functools.cache
@@ -23,46 +26,48 @@ def of_the_paper(decoder="modified"):
     return long_enough.long_enough(PAPER, decoder=decoder)
 
 
-def polynomials(classes, decoder="modified"):
+def polynomials(classes, logits, decoder="modified"):
     with ctx.workprec(long_enough.BITS):
-        return long_enough._Task(classes, decoder).bounds()
+        return long_enough._Task(classes, decoder, [logits]).bounds()
 
 
-def signals(classes):
+def signals(classes, logits=0.0):
     shares = classes.probabilities.toarray()
-    features = shares / np.linalg.norm(shares, axis=1, keepdims=True)
+    pulls = shares * np.exp(logits)
+    features = pulls / np.linalg.norm(pulls, axis=1, keepdims=True)
     inner = inner_coefficients(len(shares), classes.vocab_size)
     return shares, features, np.linalg.solve(features @ features.T, inner).T @ features
 
 
-@pytest.mark.parametrize("classes", TASKS)
-def test_the_bounds_hold_the_sum_over_all_sequences_and_close_in(classes):
-    rates, widths, lengths = polynomials(classes), [], (21, 41, 81)
+@pytest.mark.parametrize(("classes", "logits"), TASKS)
+def test_the_bounds_hold_the_sum_over_all_sequences_and_close_in(classes, logits):
+    rates, widths, lengths = polynomials(classes, logits), [], (21, 41, 81)
     for length in lengths:
-        exact = finite_sequences.enumerated_rates(classes, length)
+        exact = finite_sequences.enumerated_rates(classes, length, logits)
         gap = 0.0
         for (_, token), (low, high) in rates.items():
             low, high = (float(one(1 / arb(length - 1)).mid()) for one in (low, high))
             assert low - 1e-13 <= exact[token] <= high + 1e-13
             gap = max(gap, high - low)
         widths.append(gap)
-        below, above = long_enough.expected_rates(classes, length)  # here the counts are summed over
+        below, above = long_enough.expected_rates(classes, length, logits=[logits])  # here the counts are summed over
         np.testing.assert_allclose([below[0], above[0]], [exact, exact], rtol=0, atol=1e-13)
     slope = np.polyfit(np.log(np.array(lengths) - 1), np.log(widths), 1)[0]
     assert -4 < slope < -2.7  # O(1/S^3)
 
 
-@pytest.mark.parametrize("classes", [*TASKS, PAPER])
-def test_the_limit_is_theorem_2_and_the_first_coefficient_is_the_proofs(classes):
-    shares, features, signal = signals(classes)
+@pytest.mark.parametrize(("classes", "logits"), [*TASKS, (PAPER, STARTS), (FEW, MOVED)])
+def test_the_limit_is_theorem_2_and_the_first_coefficient_is_the_proofs(classes, logits):
+    shares, features, signal = signals(classes, logits)
+    a = np.exp(logits)
     xi = xi_over_gamma(features @ features.T, classes.vocab_size)
-    for (_, token), (low, high) in polynomials(classes).items():
+    for (_, token), (low, high) in polynomials(classes, logits).items():
         if token not in classes.common_tokens:
             (n,) = np.flatnonzero(shares[:, token])
             assert float(low[0].mid()) == pytest.approx(features[n, token] ** 2 * xi[n] / len(shares), rel=1e-10)
         expected = sum(
-            float(proof.drift(p[token], g[token], p @ p, (p**3).sum(), p @ g, p**2 @ g))
-            for p, g in zip(shares, signal, strict=True)
+            float(proof.drift(q[token], g[token], a @ q, q @ q, a @ q**3, q @ g, a @ (q**2 * g), a[token]))
+            for q, g in zip(shares * a, signal, strict=True)
         ) / len(shares)
         for one in (low, high):
             assert float(one[1].mid()) == pytest.approx(expected, rel=1e-9)
@@ -116,7 +121,7 @@ def test_another_length_or_another_rate_is_noticed(monkeypatch):
     monkeypatch.setattr(
         finite_sequences,
         "long_enough",
-        lambda classes: long_enough.LongEnough(right(classes).length + 1, None, 0, 0, 0.0),
+        lambda *a, **o: long_enough.LongEnough(right(*a, **o).length + 1, None, 0, 0, 0.0),
     )
     assert finite_sequences.wrong_lengths(None, "closed form") > 0
 
@@ -127,6 +132,26 @@ def test_rarer_tokens_need_longer_sequences():
         shares = [[0.3, 0.7 - rare, rare, 0], [0.4, 0, 0, 0.6]]
         lengths.append(long_enough.long_enough(SequenceClasses(shares, [0, 0], vocab_size=5)).length)
     np.testing.assert_allclose(np.diff(np.log2(lengths)), 1, atol=0.15)  # like 1/P
+
+
+def test_the_expected_velocity_is_that_of_the_layer_s_gradient():
+    """By the kernel of SGD on every sequence, from a decoder so small that all next tokens are as likely."""
+    (classes, logits), length, small = TASKS[3], 7, 1e-6
+    _, features, _ = signals(classes, logits)
+    signal = (np.eye(classes.vocab_size)[:2] - 1 / classes.vocab_size).T @ features
+    layer = Layer(np.array([logits]), small * signal.T)
+    expected = layer.gradient(classes.all_sequences(length=length)).Z[0] / small
+    (low, high) = (one[0] for one in long_enough.expected_rates(classes, length, decoder="full", logits=[logits]))
+    np.testing.assert_allclose([low, high], [expected, expected], rtol=1e-4)
+    (low, _) = long_enough.expected_rates(classes, length, decoder="full")
+    assert np.abs(low[0] / expected - 1).max() > 0.4  # at logits of zero it is another
+
+
+def test_the_less_attention_the_common_token_has_the_longer_sequences_are_needed():
+    lengths = [long_enough.long_enough(PAPER, logits=[np.append(z, STARTS[1:])]).length for z in (0.2, 0, -0.8)]
+    assert sorted(lengths) == lengths and lengths[-1] > 10 * lengths[1]
+    # Logits count by their differences.
+    assert long_enough.long_enough(PAPER, logits=[STARTS + 0.75]) == of_the_paper()
 
 
 def test_early_in_the_full_flow_much_longer_ones_are_needed():
@@ -161,6 +186,12 @@ def test_the_remainder_is_that_of_the_proof():
     ("arguments", "message"),
     [
         ({"decoder": "both"}, "`decoder` must"),
+        ({"logits": [0.0, 0.0]}, r"`logits` must be an array of numbers of shape \(1, 4\)"),
+        ({"logits": [[0.0, np.nan, 0.0, 0.0]]}, "`logits` must hold finite numbers"),
+        (
+            {"logits": [[0.0, -700.0, 0.0, 0.0]]},
+            "`logits` must be within 600 of the largest of their query, but got -700",
+        ),
         ({"classes": SequenceClasses([[0.5, 0.5], [0.5, 0.5]], [0, 0], vocab_size=4)}, "linearly independent"),
         (
             {"classes": SequenceClasses([[0.5, 0.5], [0.4, 0.6]], [0, 0], vocab_size=4, class_weights=[0.9, 0.1])},

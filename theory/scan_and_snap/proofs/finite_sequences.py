@@ -1,8 +1,8 @@
 r"""The expected step over finite sequences: to order 1/T, between bounds at every T, and for rare tokens.
 
-Start: the bag form of Lemma 1, v_l = E[f_l g_l - f_l^2 (f . g)] with f = N/||N||, for a signal g that stands still and
-counts N of S = T - 1 independent draws from P(.|n). The lengths that follow for given classes are those of
-`theory.scan_and_snap.long_enough`.
+Start: the bag form of Lemma 1, v_l = E[f_l g_l - f_l^2 (f . g)] with f = (a N)/||a N||, a_l = exp(z_l) of the attention
+logits, for a signal g that stands still and counts N of S = T - 1 independent draws from P(.|n). The lengths that
+follow for given classes are those of `theory.scan_and_snap.long_enough`.
 """
 
 from __future__ import annotations
@@ -25,16 +25,23 @@ BERNSTEIN = "a polynomial in w whose coefficients are positive after w = w_1/(1 
 
 
 def drift(
-    p: sp.Expr, g: sp.Expr, squares: sp.Expr, cubes: sp.Expr, along: sp.Expr, crossed: sp.Expr, mass: Scalar = 1
+    q: sp.Expr,
+    g: sp.Expr,
+    mass: Scalar,
+    squares: sp.Expr,
+    cubes: sp.Expr,
+    along: sp.Expr,
+    crossed: sp.Expr,
+    gain: Scalar = 1,
 ) -> sp.Expr:
-    """Coefficient of 1/S in v_l: from p_l, g_l, sum p^2, sum p^3, sum p g and sum p^2 g; ``mass`` is sum p, one."""
-    own = g * (p * (3 * cubes / squares - mass) - 6 * p**2)
-    rest = along * (12 * p**3 / squares + 3 * mass * p**2 / squares - 15 * p**2 * cubes / squares**2 - 2 * p)
-    return (own + rest + 6 * p**2 * crossed / squares) / (2 * squares ** sp.Rational(3, 2))
+    """Coefficient of 1/S in v_l: q_l = a_l p_l, g_l, sum a q, sum q^2, sum a q^3, sum q g, sum a q^2 g, a_l."""
+    own = g * q * (3 * cubes / squares - mass - 6 * gain * q)
+    rest = along * q * (12 * gain * q**2 / squares + 3 * mass * q / squares - 15 * q * cubes / squares**2 - 2 * gain)
+    return (own + rest + 6 * q**2 * crossed / squares) / (2 * squares ** sp.Rational(3, 2))
 
 
 def own_drift(p: sp.Expr, squares: sp.Expr, cubes: sp.Expr) -> sp.Expr:
-    """The same where g is the class's own feature."""
+    """The same where g is the class's own feature, at attention logits of zero."""
     return -p / squares + p**2 * (1 / squares**2 - 3 * cubes / squares**3) + 3 * p**3 / squares**2
 
 
@@ -59,25 +66,26 @@ def derive(
         vanishing=vanishing,
         signed=signed,
         steps=(
-            r"$h(y) = \frac{y_lg_l}{\|y\|} - \frac{y_l^2\,y\cdot g}{\|y\|^3}$ at $y = N/S$ does not change when y is"
-            r" multiplied by a number: $\sum_{jk}p_jp_k\partial_j\partial_kh = 0$, and the covariance"
-            r" $(\mathrm{diag}(p) - pp^T)/S$ leaves $\frac1{2S}\sum_jp_j\partial_j^2h$.",
-            r"With g the feature $p/\|p\|$ of the class itself it is $\beta_l = -\frac{p_l}{S_2} +"
+            r"$h(y) = \frac{y_lg_l}{\|y\|} - \frac{y_l^2\,y\cdot g}{\|y\|^3}$ at $y = aN/S$, whose mean is $q = ap$,"
+            r" does not change when y is multiplied by a number: $\sum_{jk}q_jq_k\partial_j\partial_kh = 0$, and the"
+            r" covariance $(\mathrm{diag}(aq) - qq^T)/S$ leaves $\frac1{2S}\sum_ja_jq_j\partial_j^2h$.",
+            r"At a = 1, with g the feature $p/\|p\|$ of the class itself, it is $\beta_l = -\frac{p_l}{S_2} +"
             r" p_l^2\big(\frac1{S_2^2} - \frac{3S_3}{S_2^3}\big) + \frac{3p_l^3}{S_2^2}$, $S_k = \sum_jp_j^k$.",
-            r"At every S: $x = \|y\|^2/\|p\|^2 - 1 \ge \frac1{n\|p\|^2} - 1$ for n tokens. With $1 + x = y^2$ the"
-            r" quotient $c(x) = \big((1+x)^{-a} - T_5(x)\big)/x^6$, $a = \frac12, \frac32$, is a ratio of polynomials"
-            r" in y with positive coefficients, and its derivative is negative: $T_5 \le (1+x)^{-a} \le T_5 + c\,x^6$"
-            r" with c at the least x.",
+            r"At every S: $\sum_jy_j/a_j = 1$, and by Cauchy and Schwarz $1 + x = \|y\|^2/\|q\|^2 \ge"
+            r" \frac1{\|q\|^2\sum_ja_j^{-2}}$. With $1 + x = r^2$ the quotient $c(x) = \big((1+x)^{-b} -"
+            r" T_5(x)\big)/x^6$, $b = \frac12, \frac32$, is a ratio of polynomials in r with positive coefficients, and"
+            r" its derivative is negative: $T_5 \le (1+x)^{-b} \le T_5 + c\,x^6$ with c at the least x.",
             r"$E[y_lx^r]$ and $E[y_l^2y_jx^r]$ are polynomials in $w = 1/S$: powers of counts are sums of factorial"
             r" moments. Both bounds of $E[h]$ are polynomials in w, and a sign that their coefficients decide on $(0,"
             r" w_1]$ is that of every $S \ge 1/w_1$.",
-            r"Rare tokens: $E[h(N)] = Sp_l\,E\big[\frac{g_l}{\|N\|} - \frac{N_l\,N\cdot g}{\|N\|^3}\big]$ at $N = N' +"
+            r"Rare tokens: no f changes when all a are divided by $a_l$, so that $a_l = 1$, and N stands for aN."
+            r" $E[h(N)] = Sp_l\,E\big[\frac{g_l}{\|N\|} - \frac{N_l\,N\cdot g}{\|N\|^3}\big]$ at $N = N' +"
             r" e_l$. As $p_l \to 0$ with $g_l = \kappa p_l$, $N'$ has no l, and $\frac{E[h]}{Sp_l} \to"
             r" -E\frac{N'\cdot g}{(1 + \|N'\|^2)^{3/2}}$, which is negative for every $S \ge 2$ where g is positive on"
             r" the class's other tokens.",
         ),
-        scope="any numbers of tokens and classes, any probabilities, any signal g that stands still; attention logits"
-        " zero",
+        scope="any numbers of tokens and classes, any probabilities, any attention logits, any signal g that stands"
+        " still",
         sizes={},
         prose=(COVARIANCE, FACTORIAL, SIXTH, SIZE_BIAS, BERNSTEIN),
     )
@@ -90,30 +98,32 @@ def _step(y, g, place, j):
 
 
 def _drift(drift, own_drift):
-    """Second derivatives of h, along each entry and along p."""
+    """Second derivatives of h, along each entry and along q."""
     j, k, place = (index(name, TOKENS) for name in ("j", "k", "l"))
-    p, g, moved = entries("p", positive=True), entries("g"), sp.Symbol("epsilon", real=True)
+    q, a, g = entries("q", positive=True), entries("a", positive=True), entries("g")
+    moved = sp.Symbol("epsilon", real=True)
 
     def second(y):
         return sp.diff(_step(y, g, place, j), moved, 2).subs(moved, 0)
 
-    sums = [total(one, j) for one in (p[j] ** 2, p[j] ** 3, p[j] * g[j], p[j] ** 2 * g[j], p[j])]
-    trace = total(p[k] * second(lambda token: p[token] + moved * sp.KroneckerDelta(token, k)), k) / 2
-    along_p = second(lambda token: p[token] * (1 + moved))
+    sums = (a[j] * q[j], q[j] ** 2, a[j] * q[j] ** 3, q[j] * g[j], a[j] * q[j] ** 2 * g[j])
+    trace = total(a[k] * q[k] * second(lambda token: q[token] + moved * sp.KroneckerDelta(token, k)), k) / 2
+    along_q = second(lambda token: q[token] * (1 + moved))
     one, squares, cubes = sp.symbols("p S_2 S_3", positive=True)
-    # g = p/sqrt(S_2): sum p g = sqrt(S_2) and sum p^2 g = S_3/sqrt(S_2).
+    # a = 1 and g = p/sqrt(S_2): sum p g = sqrt(S_2) and sum p^2 g = S_3/sqrt(S_2).
     root = sp.sqrt(squares)
-    of_own = drift(one, one / root, squares, cubes, root, cubes / root)
+    of_own = drift(one, one / root, 1, squares, cubes, root, cubes / root)
     return {
-        "order 1/T: half the second derivatives": trace - drift(p[place], g[place], *sums),
-        "order 1/T: the covariance's second part": along_p,
+        "order 1/T: half the second derivatives": trace
+        - drift(q[place], g[place], *(total(one, j) for one in sums), a[place]),
+        "order 1/T: the covariance's second part": along_q,
         "order 1/T: of the class's own feature": sp.simplify(of_own - own_drift(one, squares, cubes)),
     }
 
 
 def _bounds(remainder):
-    """c on y: what it is, that it is positive, and that it falls."""
-    y = sp.Symbol("y", positive=True)
+    """c on r: what it is, that it is positive, and that it falls."""
+    y = sp.Symbol("r", positive=True)
     x = y**2 - 1
     vanishing, signed = {}, {}
     for power in (1, 3):
