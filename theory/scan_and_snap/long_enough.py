@@ -228,8 +228,7 @@ class _Task:
             others = [k for k in range(self.n_classes) if any(self.shares[k][token] != 0 for token in own)]
             gains = tuple(self.gains[n][token] for token in own)
             moments = moments_of(tuple(self.shares[n][token] for token in own), gains)
-            least = 1 / (moments.square * sum((1 / (a * a) for a in gains), fmpq(0)))
-            rests = [_remainder(power, least) for power in (1, 3)]
+            rests = [_remainder(power, _least(gains) / moments.square) for power in (1, 3)]
             for place, token in enumerate(own):
                 low = high = arb_poly([])
                 for other in others:
@@ -336,6 +335,11 @@ def _gains(classes: SequenceClasses, logits: ArrayLike | None) -> list[list[fmpq
         raise checks.reject("logits", "be within 600 of the largest of their query", float(below.min()))
     found = [[Fraction(float(a)) for a in row] for row in np.exp(below)]
     return [[fmpq(a.numerator, a.denominator) for a in row] for row in found]
+
+
+def _least(gains: Sequence[fmpq]) -> fmpq:
+    """The least ||a N||^2/S^2, as the sum of y_l/a_l is 1."""
+    return 1 / sum((1 / (a * a) for a in gains), fmpq(0))
 
 
 def _marked(p: fmpq, a: fmpq, weight: int) -> Series:

@@ -172,6 +172,14 @@ def test_a_polynomial_is_positive_only_where_it_is():
         assert not long_enough._positive_from(root, 10)
 
 
+def test_the_least_norm_is_that_of_counts_that_attain_it():
+    gains = [long_enough.fmpq(1), long_enough.fmpq(1, 2), long_enough.fmpq(3, 2)]
+    counts = [9, 36, 4]  # like 1/a^2
+    norms = [sum((a * n) ** 2 for a, n in zip(gains, one, strict=True)) for one in (counts, [10, 35, 4], [9, 35, 5])]
+    least = long_enough._least(gains) * sum(counts) ** 2
+    assert norms[0] == least and norms[1] > least and norms[2] > least
+
+
 def test_the_remainder_is_that_of_the_proof():
     with ctx.workprec(200):
         for power in (1, 3):
