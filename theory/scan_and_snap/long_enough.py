@@ -28,20 +28,19 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from flint import arb, arb_mat, arb_poly, ctx, fmpq, fmpq_poly
+from flint import arb, arb_mat, arb_poly, ctx, fmpq
 from numpy.typing import ArrayLike
 
 from dynamics import SequenceClasses
 from dynamics.support import checks
+from theory.scan_and_snap.mean_features import Around, Means
 
 __all__ = ["LongEnough", "expected_rates", "long_enough"]
 
-ORDER = 5  # m: the bounds are off by O(1/S^3), the difference of two lengths is of order 1/S^2
 BITS = 300
 MOST_COUNTS = 50_000  # sums over all counts of a length
 LONGEST = 2**60
 
-Series = list[fmpq_poly]  # by powers of a mark of ||N||^2, polynomials in a mark of factorial moments
 Rates = dict[tuple[int, int], tuple[arb_poly, arb_poly]]  # by query and token, the bounds as polynomials in 1/S
 
 
@@ -82,6 +81,8 @@ def long_enough(classes: SequenceClasses, *, decoder: str = "modified", logits: 
         Of equal weights. Their probabilities are taken as the ratios of these floats, exactly.
     decoder : str
         "modified": w of (9), at any time, as in Theorem 2. "full": w_nn' = 1[n = n'] - 1/M, early in Lemma 1's flow.
+        "trained": as "full", where the same sequences have made Y, so that E[f] is sent back in the place of f_n': the
+        first moves of SGD from a zero decoder, in expectation and to leading order in the number of steps.
     logits : (n_queries, n_tokens) array, optional
         z, as a trajectory of these classes has them; zero by default. exp(z), over the largest of its query, is taken
         as a float, exactly. The features that the decoder sends back are those at z, as in Theorem 1.
@@ -181,7 +182,7 @@ class _Task:
         self.pulls = [[p * a for p, a in zip(*of, strict=True)] for of in pairs]  # q
         self.squares = [sum((q * q for q in row), fmpq(0)) for row in self.pulls]
         self.tokens = [[token for token, p in enumerate(row) if p != 0] for row in self.shares]
-        self.weights = DECODERS[decoder](self)
+        self.weights, self.trained = DECODERS[decoder](self), decoder == "trained"
 
     def of_full(self) -> list[list[arb]]:
         """w_nn' of Lemma 1's flow early on: row n says what g_n is made of."""
@@ -220,31 +221,30 @@ class _Task:
     def bounds(self) -> Rates:
         """Bounds of v as polynomials in 1/S, the lower and the upper one."""
         found: Rates = {}
-        # Classes that are copies of each other have the same moments, and see the same parts of each other.
-        moments_of = functools.cache(_Moments)
-        parts_of = functools.cache(_Moments.parts)
-        for n in range(self.n_classes):
-            own = self.tokens[n]
-            others = [k for k in range(self.n_classes) if any(self.shares[k][token] != 0 for token in own)]
-            gains = tuple(self.gains[n][token] for token in own)
-            moments = moments_of(tuple(self.shares[n][token] for token in own), gains)
-            rests = [_remainder(power, _least(gains) / moments.square) for power in (1, 3)]
+        # Classes that are copies of each other have the same moments.
+        means_of = functools.cache(Means)
+        both = zip(self.shares, self.gains, self.tokens, strict=True)
+        means = [means_of(tuple(p[t] for t in own), tuple(a[t] for t in own)) for p, a, own in both]
+        for n, own in enumerate(self.tokens):
+            sent = [self.sent(means, n, token) for token in own]
             for place, token in enumerate(own):
-                low = high = arb_poly([])
-                for other in others:
-                    toward, away = parts_of(moments, place, tuple(self.pulls[other][token] for token in own))
-                    scale = self.weights[n][other] / (arb(self.squares[other]) * arb(moments.square)).sqrt()
-                    main = _in_balls(toward[0] - away[0])
-                    ends = main - _in_balls(away[1]) * rests[1], main + _in_balls(toward[1]) * rests[0]
-                    if not (scale > 0 or scale < 0):
-                        size = max(len(end) for end in ends)
-                        ends = (arb_poly([ends[0][k].union(ends[1][k]) for k in range(size)]),) * 2
-                    below, above = ends[::-1] if scale < 0 else ends
-                    low, high = low + below * scale, high + above * scale
+                rate = means[n].feature(place) * sent[place]
+                for other, g in enumerate(sent):
+                    rate = rate - means[n].third(place, other) * g
                 key, share = (int(self.classes.query[n]), token), 1 / arb(self.n_classes)
-                before = found.get(key, (arb_poly([]), arb_poly([])))
-                found[key] = before[0] + low * share, before[1] + high * share
+                low, high = found.get(key, (arb_poly([]), arb_poly([])))
+                found[key] = low + (rate.value - rate.off) * share, high + (rate.value + rate.off) * share
         return found
+
+    def sent(self, means: Sequence[Means], n: int, token: int) -> Around:
+        """What is sent back to a token of a class."""
+        total = Around(arb_poly([]), arb_poly([]))
+        for k in range(self.n_classes):
+            if self.pulls[k][token] != 0:
+                own = Around(arb_poly([arb(self.pulls[k][token]) / means[k].norm]), arb_poly([]))
+                feature = means[k].feature(self.tokens[k].index(token)) if self.trained else own
+                total = total + feature * self.weights[n][k]
+        return total
 
     def few(self, n: int, draws: int) -> bool:
         """Whether the counts of a class can be summed over."""
@@ -253,70 +253,41 @@ class _Task:
     def enumerated(self, query: int, token: int, draws: int) -> arb:
         """v of a token, summed over all counts."""
         total = arb(0)
+        features = [self.mean_feature(k, draws) for k in range(self.n_classes)]
         for n in self.of(query, token):
             own = self.tokens[n]
-            sent = [
-                sum(
-                    (self.weights[n][k] * arb(self.pulls[k][j]) / arb(self.squares[k]).sqrt()
-                     for k in range(self.n_classes)),
-                    arb(0),
-                )
-                for j in own
-            ]  # fmt: skip
-            place, powers = own.index(token), [_powers(self.shares[n][j], draws) for j in own]
-            gains = [self.gains[n][j] for j in own]
-            factorial = arb(math.factorial(draws))
-            for counts in _compositions(draws, len(own)):
-                if counts[place]:
-                    chance, along, square = factorial, arb(0), arb(0)
-                    for c, power, g, a in zip(counts, powers, sent, gains, strict=True):
-                        chance, along, square = chance * power[c], along + g * (a * c), square + (a * c) ** 2
-                    root, pull = square.sqrt(), gains[place] * counts[place]
-                    total += chance * (pull * sent[place] - pull**2 * along / square) / root
+            sent = [sum((self.weights[n][k] * features[k][j] for k in range(self.n_classes)), arb(0)) for j in own]
+            place = own.index(token)
+            for chance, pulls, root in self.all_counts(n, draws):
+                if pulls[place]:
+                    along = sum((g * y for g, y in zip(sent, pulls, strict=True)), arb(0))
+                    total += chance * (pulls[place] * sent[place] - pulls[place] ** 2 * along / root**2) / root
         return total / self.n_classes
+
+    def mean_feature(self, n: int, draws: int) -> list[arb]:
+        """Entries of what is sent back of a class: its feature, or the mean over sequences."""
+        norm = arb(self.squares[n]).sqrt()
+        if not self.trained:
+            return [arb(q) / norm for q in self.pulls[n]]
+        found = [arb(0) for _ in self.pulls[n]]
+        for chance, pulls, root in self.all_counts(n, draws):
+            for token, y in zip(self.tokens[n], pulls, strict=True):
+                found[token] += chance * y / root
+        return found
+
+    def all_counts(self, n: int, draws: int) -> Iterator[tuple[arb, list[fmpq], arb]]:
+        """Probabilities of all counts of a class, a N, and its norm."""
+        own = self.tokens[n]
+        powers, gains = [_powers(self.shares[n][j], draws) for j in own], [self.gains[n][j] for j in own]
+        factorial = arb(math.factorial(draws))
+        for counts in _compositions(draws, len(own)):
+            chance = math.prod((power[c] for power, c in zip(powers, counts, strict=True)), start=factorial)
+            pulls = [a * c for a, c in zip(gains, counts, strict=True)]
+            yield chance, pulls, arb(sum((y * y for y in pulls), fmpq(0))).sqrt()
 
 
 # Weights of what is sent back, by decoder.
-DECODERS = {"modified": _Task.of_modified, "full": _Task.of_full}
-
-
-class _Moments:
-    """Moments of one class's counts, by factorial ones, as polynomials in 1/S."""
-
-    def __init__(self, shares: Sequence[fmpq], gains: Sequence[fmpq]):
-        self.square = sum(((p * a) ** 2 for p, a in zip(shares, gains, strict=True)), fmpq(0))
-        single = [[_marked(p, a, weight) for weight in range(4)] for p, a in zip(shares, gains, strict=True)]
-        self.all = _one()
-        for series in single:
-            self.all = _times(self.all, series[0])
-        # A token's weight N^1, N^2 or N^3, as a factor of the product over all tokens.
-        self.ratios = [[_times(series[w], _inverse(series[0])) for w in (1, 2, 3)] for series in single]
-
-    def parts(self, place: int, v: Sequence[fmpq]) -> tuple[tuple[fmpq_poly, fmpq_poly], tuple[fmpq_poly, fmpq_poly]]:
-        """v_l E[y_l (1 + x)^(-1/2)] and E[y_l^2 (y . v) (1 + x)^(-3/2)]/||P||^2: each by T_m, and by x^(m+1)."""
-        first = self._central(_times(self.all, self.ratios[place][0]), 1)
-        second = _times(self.all, self.ratios[place][1])
-        along = [fmpq_poly([])] * (ORDER + 2)
-        for j, share in enumerate(v):
-            if share != 0 and j != place:
-                along = [one + share * ratio for one, ratio in zip(along, self.ratios[j][0], strict=True)]
-        third = _times(second, along)
-        if v[place] != 0:
-            own = _times(self.all, self.ratios[place][2])
-            third = [one + v[place] * other for one, other in zip(third, own, strict=True)]
-        away = [one / self.square for one in self._central(third, 3)]
-        toward = [one * v[place] for one in first]
-        return tuple((_taylor(power, terms), terms[-1]) for power, terms in ((1, toward), (3, away)))  # type: ignore
-
-    def _central(self, series: Series, degree: int) -> list[fmpq_poly]:
-        """E[weight x^r], r = 0 .. m + 1, of a weight of this degree in y."""
-        raw = [
-            _by_length(one, 2 * r + degree) * fmpq(math.factorial(r)) / self.square**r for r, one in enumerate(series)
-        ]
-        return [
-            sum((raw[k] * ((-1) ** (r - k) * math.comb(r, k)) for k in range(r + 1)), fmpq_poly([]))
-            for r in range(len(raw))
-        ]
+DECODERS = {"modified": _Task.of_modified, "full": _Task.of_full, "trained": _Task.of_full}
 
 
 def _exact(row: np.ndarray) -> list[fmpq]:
@@ -335,83 +306,6 @@ def _gains(classes: SequenceClasses, logits: ArrayLike | None) -> list[list[fmpq
         raise checks.reject("logits", "be within 600 of the largest of their query", float(below.min()))
     found = [[Fraction(float(a)) for a in row] for row in np.exp(below)]
     return [[fmpq(a.numerator, a.denominator) for a in row] for row in found]
-
-
-def _least(gains: Sequence[fmpq]) -> fmpq:
-    """The least ||a N||^2/S^2, as the sum of y_l/a_l is 1."""
-    return 1 / sum((1 / (a * a) for a in gains), fmpq(0))
-
-
-def _marked(p: fmpq, a: fmpq, weight: int) -> Series:
-    """sum_r t^r/r! of (a N)^(2r + weight) by factorial moments: N^d = sum_i S(d, i) (N)_i, with p^i u^i for (N)_i."""
-    found = []
-    for r in range(ORDER + 2):
-        degree = 2 * r + weight
-        scale = a**degree / math.factorial(r)
-        found.append(fmpq_poly([p**i * _stirling(degree, i) * scale for i in range(degree + 1)]))
-    return found
-
-
-def _stirling(n: int, k: int) -> int:
-    """Stirling's number of the second kind."""
-    return sum((-1) ** (k - j) * math.comb(k, j) * j**n for j in range(k + 1)) // math.factorial(k)
-
-
-def _one() -> Series:
-    return [fmpq_poly([1]), *[fmpq_poly([])] * (ORDER + 1)]
-
-
-def _times(a: Series, b: Series) -> Series:
-    return [sum((a[i] * b[r - i] for i in range(r + 1)), fmpq_poly([])) for r in range(ORDER + 2)]
-
-
-def _inverse(a: Series) -> Series:
-    """1/a of a series that starts with one."""
-    found = [fmpq_poly([1])]
-    for r in range(1, ORDER + 2):
-        found.append(-sum((a[i] * found[r - i] for i in range(1, r + 1)), fmpq_poly([])))
-    return found
-
-
-def _by_length(moments: fmpq_poly, degree: int) -> fmpq_poly:
-    """E over S draws, divided by S^degree, as a polynomial in w = 1/S: u^i stands for S (S - 1) .. (S - i + 1)."""
-    found, falling = fmpq_poly([]), fmpq_poly([1])
-    for i, one in enumerate(moments.coeffs()):
-        if one != 0:
-            found += one * fmpq_poly([0, 1]) ** (degree - i) * falling
-        falling *= fmpq_poly([1, -i])
-    return found
-
-
-def _binomial(power: int, r: int) -> fmpq:
-    """Coefficient of x^r in (1 + x)^(-power/2)."""
-    found = fmpq(1)
-    for i in range(r):
-        found *= fmpq(-power - 2 * i, 2 * (i + 1))
-    return found
-
-
-def _taylor(power: int, terms: Sequence[fmpq_poly]) -> fmpq_poly:
-    """T_m of (1 + x)^(-power/2), with the moments in the place of the powers of x."""
-    return sum((terms[r] * _binomial(power, r) for r in range(ORDER + 1)), fmpq_poly([]))
-
-
-def _remainder(power: int, least: fmpq) -> arb:
-    """c: the quotient ((1 + x)^(-a) - T_m)/x^(m+1) at 1 + x = ``least``, written on its root y, where x = 0 is no pole.
-
-    With x = y^2 - 1 the numerator 1 - y^power T_m(x) has the factor (1 - y)^(m+1).
-    """
-    x = fmpq_poly([-1, 0, 1])
-    taylor = sum((x**r * _binomial(power, r) for r in range(ORDER + 1)), fmpq_poly([]))
-    quotient, rest = divmod(1 - fmpq_poly([0, 1]) ** power * taylor, fmpq_poly([1, -1]) ** (ORDER + 1))
-    if rest != 0:
-        raise ArithmeticError("the Taylor polynomial does not leave a remainder of its order")
-    y = arb(least).sqrt()
-    return _in_balls(quotient)(y) / (y**power * (1 + y) ** (ORDER + 1))
-
-
-def _in_balls(polynomial: fmpq_poly) -> arb_poly:
-    return arb_poly([arb(one) for one in polynomial.coeffs()])
 
 
 def _powers(p: fmpq, most: int) -> list[arb]:

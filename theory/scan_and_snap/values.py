@@ -165,7 +165,7 @@ def lengths(k: int, m: int, common: list[float]) -> dict[str, Any]:
         classes = SequenceClasses.single_common_token(k, m, common=share)
         rho = float(classes.overlap()[0, 1])
         row: dict[str, Any] = {"k": k, "m": m, "rho": rho}
-        for name in ("modified", "full"):
+        for name in ("modified", "full", "trained"):
             found = long_enough(classes, decoder=name)
             row |= {name: found.length, f"{name}_first_order": found.first_order, f"{name}_exact": found.exact}
             row |= {"fails": found.fails} if name == "modified" else {}

@@ -193,7 +193,8 @@ STATEMENTS = (
         " which T on its signs hold, for given classes and attention logits: of the classes of finding 37 (K ="
         f" {_FOUND['k']}, M = {_FOUND['m']}, overlap {_FOUND['rho']:.3f}) from T = {_FOUND['modified']:,} on at the"
         f" start, and not at {_FOUND['fails']:,}; at an overlap of {_LESS['rho']:.4f} from T = {_LESS['modified']:,}"
-        " on. As the common token loses attention the overlap falls, and longer sequences are needed: in the theory's"
+        f" on. In the first moves of SGD, where the same sequences make the decoder, from T = {_FOUND['trained']:,} on."
+        " As the common token loses attention the overlap falls, and longer sequences are needed: in the theory's"
         f" flow (eta_Y = {_MOVED['eta_y']:g}, eta_Z = {_MOVED['eta_z']:g}) from T = {_MOVED['rows'][-1]['modified']:,}"
         f" on at t = {_MOVED['rows'][-1]['time']:,.0f}. No length is enough for all classes.",
         r"T \to \infty:\quad \dot z_{ml} > 0 \text{ for distinct tokens},\ < 0 \text{ for the common token}",
@@ -224,9 +225,19 @@ STATEMENTS = (
                 prove=part(PROOFS["finite_sequences"], "rare", prose=(SIZE_BIAS,)),
             ),
             Clause(
-                "a decoder taught by short sequences",
+                "the first moves, by a decoder that the same sequences have made",
+                r"Y = \tfrac{\eta_Yt}{K}\sum_n E[f_n](e_n - \tfrac1M)^T:\quad g_n = \sum_{n'}(\delta_{nn'} -"
+                r" \tfrac1M)\,E[f_{n'}],\quad |v_l - P_l(\tfrac{1}{T-1})| \le R_l(\tfrac{1}{T-1}),\ R_l ="
+                r" O(T^{-3})",
+                prove=part(PROOFS["finite_sequences"], "bounds", prose=(FACTORIAL, SIXTH, BERNSTEIN)),
+                checks=(
+                    closed("lengths at which signs of the first moves differ", finite_sequences.wrong_first_lengths),
+                ),
+            ),
+            Clause(
+                "a decoder that short sequences have made, later",
                 r"Y \text{ learned at } T < \infty",
-                not_examined=("its own error of order 1/T enters; finding 37 measures what follows",),
+                not_examined=("only the leading order in the number of steps; finding 37 measures what follows",),
             ),
         ),
     ),
