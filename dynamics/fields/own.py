@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from importlib import metadata
 from pathlib import Path
+from types import CellType, FunctionType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -103,16 +104,20 @@ class Field:
         return own
 
     @cached_property
+    def _code(self) -> dict[str, str]:
+        return asdict(code_of(self.module))
+
+    @property
     def origin(self) -> dict[str, str]:
         """Whose code it is: what files of its runs record, as the store of a sweep does.
 
         ``module``, those of `dynamics.support.origins.Code`, and ``functions``: SHA-256 of what its functions are
-        called with (`functools.partial`) and, where there is no source file, as in a notebook, of their compiled form.
+        bound to (arguments of `functools.partial`, attributes of an object, variables of a closure, defaults) and,
+        where there is no source file, as in a notebook, of their compiled form.
         """
-        code, found = asdict(code_of(self.module)), hashlib.sha256()
-        for function in (self.gradient, self.step):
-            found.update(_content(function, compiled=not code["sha256"]))
-        return {"module": self.module, **code, "functions": found.hexdigest()}
+        content = repr([_content(one, not self._code["sha256"]) for one in (self.gradient, self.step)])
+        found = hashlib.sha256(content.encode()).hexdigest()
+        return {"module": self.module, **self._code, "functions": found}
 
 
 def check_field(field: Field, bags: Bags, layer: Layer, objective: Objective) -> None:
@@ -166,17 +171,34 @@ def _bare(function: Any) -> Any:
     return function if hasattr(function, "__code__") else type(function)
 
 
-def _content(function: Any, *, compiled: bool) -> bytes:
-    """The arguments that a function is bound to and, if that is asked for, its compiled form, as bytes."""
-    given, bare = b"", None if function is None else _bare(function)
-    while isinstance(function, partial):
-        given += repr((function.args, sorted(function.keywords.items()))).encode()
-        function = function.func
-    return (
-        given
-        + getattr(bare, "__qualname__", "").encode()
-        + (_compiled(getattr(bare, "__code__", None)) if compiled else b"")
-    )
+def _content(value: Any, compiled: bool, above: tuple[int, ...] = ()) -> Any:
+    """What tells a function, or what it is bound to, from another of the same code: names and numbers, nested."""
+    if value is None or isinstance(value, (bool, int, float, complex, str, bytes, np.generic)):
+        return repr(value)
+    if id(value) in above:  # it holds itself
+        return above.index(id(value))
+    above = (*above, id(value))
+    if isinstance(value, np.ndarray) and not value.dtype.hasobject:
+        return value.dtype.str, value.shape, hashlib.sha256(value.tobytes()).hexdigest()
+    if isinstance(value, (set, frozenset)):
+        return sorted(repr(_content(one, compiled, above)) for one in value)
+    if isinstance(value, dict):
+        pairs = [[_content(one, compiled, above) for one in pair] for pair in value.items()]
+        return sorted(pairs, key=repr)
+    parts: Any = value if isinstance(value, (list, tuple)) else ()
+    if isinstance(value, type):
+        parts = [one for one in vars(value).values() if compiled and isinstance(one, FunctionType)]
+    elif isinstance(value, FunctionType):
+        cells = [cell.cell_contents for cell in value.__closure__ or () if cell != CellType()]
+        parts = [value.__defaults__, value.__kwdefaults__, cells, _compiled(value.__code__) if compiled else b""]
+    elif not isinstance(value, (list, tuple)):
+        try:
+            made = value.__reduce_ex__(4)
+            parts = [made] if isinstance(made, str) else [list(x) if isinstance(x, Iterator) else x for x in made]
+        except Exception:  # what cannot be copied has a name alone
+            parts = ()
+    name = getattr(value, "__qualname__", type(value).__qualname__)
+    return name, [_content(one, compiled, above) for one in parts]
 
 
 def _compiled(code: Any) -> bytes:

@@ -1,5 +1,6 @@
 """A field from outside is itself by every method, and is refused with what is missing where it cannot be."""
 
+import pickle
 from functools import partial
 from importlib import metadata
 
@@ -271,6 +272,57 @@ def test_another_number_or_another_function_is_other_code():
         return Field("made", space["field"]).origin
 
     assert made(2) == made(2) != made(3)
+
+
+class Scaled:
+    """A field with numbers of its own, as an object."""
+
+    def __init__(self, share, rows=3):
+        self.share, self.rows = share, [np.arange(rows), {"names": {"a", "b"}}, self]
+
+    def __call__(self, layer, bags):
+        return self.along(layer, bags)
+
+    def along(self, layer, bags):
+        slope = layer.gradient(bags)
+        return {"Z": slope.Z, "Y": self.share * slope.Y}
+
+
+def enclosed(share):
+    def field(layer, bags, *, own=lambda: share):
+        return {"Z": share * layer.Z, "Y": layer.Y}
+
+    return field
+
+
+long = np.zeros(5000)
+
+
+@pytest.mark.parametrize(
+    "bound",
+    [
+        Scaled,
+        lambda share: Scaled(share).along,
+        lambda share: partial(blend, share=np.where(np.arange(5000) == 2500, share, long)),
+        lambda share: partial(partial(blend, Scaled(share)), rows=[long]),
+        enclosed,
+    ],
+)
+def test_whatever_a_field_is_bound_to_is_a_part_of_its_code(bound):
+    """Else a sweep would be served what its store has of another field; workers find the same of what they are sent."""
+    one, same, other = (Field("bound", bound(share)).origin for share in (0.5, 0.5, 1.0))
+    assert one == same and one["functions"] != other["functions"]
+    if bound is not enclosed:
+        assert Field("bound", pickle.loads(pickle.dumps(bound(0.5)))).origin == one
+
+
+def test_a_field_that_is_changed_in_place_is_another():
+    direction = Scaled(0.5)
+    field = Field("changed", direction)
+    before = field.origin
+    assert field.origin == before
+    direction.share = 0.7
+    assert field.origin != before
 
 
 WRONG = [
