@@ -147,6 +147,7 @@ def draw_block(asked: Asked, *, seed: int, number: int, size: int = BLOCK, simpl
     from hypothesis import HealthCheck, Phase, assume, given, settings
     from hypothesis import seed as seeded
     from hypothesis import strategies as st
+    from hypothesis.errors import Unsatisfiable
 
     from yzflow.fuzzing import provider
 
@@ -185,8 +186,10 @@ def draw_block(asked: Asked, *, seed: int, number: int, size: int = BLOCK, simpl
     )
     try:
         test()
-    except Exception:  # the violation, or none of the settings that were drawn is inside
-        if found.simplest is None and found.examples:
+    except Unsatisfiable:  # none of the settings that were drawn is inside
+        pass
+    except Exception:  # the violation
+        if found.simplest is None:
             raise
     return found
 

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from typing import Any
 
+import numpy as np
+
 from dynamics.support import checks
 from dynamics.support.progress import Progress
 from theory import papers, statements
@@ -121,7 +123,10 @@ def _statement(given: Any, level: str | None, like: str | Statement | None) -> S
     level = checks.one_of("level", "" if level is None else level, () if paper is None else paper.levels)
 
     def fails(runs: Any, level: str) -> float:
-        return 0.0 if given(runs.trajectory(level)) else 1.0
+        answer = np.asarray(given(runs.trajectory(level)))
+        if answer.shape != () or answer.dtype.kind != "b":  # a ValueError would be a setting that cannot be asked
+            raise TypeError(f"`statement` must return True or False, but got {checks.brief(answer[()])}")
+        return 0.0 if answer else 1.0
 
     check = Check(name, (level,), fails, tolerance=0.5, expected=(level,))
     return Statement(model.paper, name, "A conjecture", "", "", assumptions=model.assumptions, checks=(check,))

@@ -144,6 +144,18 @@ def test_a_function_of_a_trajectory_is_a_conjecture():
     assert shown["again"] == found.example.shares
 
 
+@pytest.mark.parametrize("answer", [None, 1, "no", [True, True]])
+def test_a_conjecture_without_an_answer_is_neither_true_nor_false(answer):
+    """A function that forgets its ``return`` is no violation, and one that returns words does not hold."""
+    with pytest.raises(TypeError, match="`statement` must return True or False, but got "):
+        yz.fuzz(lambda run: answer, like="Scan and Snap: Theorem 3", level="theory flow", examples=2)
+
+
+def test_what_a_conjecture_raises_comes_out():
+    with pytest.raises(ZeroDivisionError):
+        yz.fuzz(lambda run: 1 / 0, like="Scan and Snap: Theorem 3", level="theory flow", examples=2)
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
