@@ -261,3 +261,21 @@ def test_parts_of_a_proof_are_joined_and_none_is_lost():
         joined({"a": x}, ({"a": y}, {}))
     with pytest.raises(ValueError, match="two have 'c'"):
         joined(({}, {"c": (x, "> 0")}), ({}, {"c": (x, "< 0")}))
+
+
+def test_nothing_proves_nothing():
+    with pytest.raises(ValueError, match="`vanishing` must hold an expression where `signed` has none, but got none"):
+        Derivation("Lemma", {}, sizes={})
+    x = sp.Symbol("x", positive=True)
+    assert Derivation("Lemma", {}, {"x": (x, "> 0")}, sizes={}).failures() == []
+
+
+@pytest.mark.parametrize("value", [None, True, "0", sp.true, sp.Eq(sp.Symbol("x"), 1)])
+def test_what_vanishes_is_an_expression(value):
+    with pytest.raises(ValueError, match="`vanishing` must hold an expression for 'a', but got "):
+        Derivation("Lemma", {"a": value}, sizes={})
+
+
+def test_a_proof_that_returns_nothing_is_named():
+    with pytest.raises(ValueError, match="`prove` must return a Derivation, but got None"):
+        derived(lambda: None)

@@ -28,6 +28,7 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 import sympy
+from sympy.logic.boolalg import Boolean
 
 from dynamics.support import checks
 from theory.symbolic.decide import has_sign, vanishes
@@ -82,6 +83,12 @@ class Derivation:
         checks.attributes(self, Mapping, "vanishing", "signed")
         checks.attributes(self, Mapping, "sizes", optional=True)
         checks.attributes(self, [str], "steps", "prose")
+        if not self.vanishing and not self.signed:  # what holds of nothing would be proved
+            raise checks.reject("vanishing", "hold an expression where `signed` has none", "none")
+        for name, value in self.vanishing.items():
+            truth = isinstance(value, Boolean) and not isinstance(value, sympy.Expr)  # a symbol is both
+            if value is None or truth or isinstance(value, (str, bool)):
+                raise checks.reject("vanishing", f"hold an expression for {name!r}", checks.brief(value))
 
     @property
     def claim(self) -> Label:
@@ -194,7 +201,7 @@ def whole(prove: Callable[..., Derivation]) -> Callable[..., Derivation]:
 @functools.cache
 def derived(prove: Callable[..., Derivation]) -> Derivation:
     """The derivation of a proof, made and decided once for all audits and pages of a process."""
-    return prove()
+    return checks.instance("prove", prove(), Derivation, rule="return a Derivation")
 
 
 def derivations(package: str) -> dict[str, Callable[..., Derivation]]:

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
+import numpy as np
+
 from dynamics.support import checks, files
 from dynamics.support.progress import Progress
 from theory.statements import Check, Setting, Statement
@@ -142,8 +144,8 @@ def measure(statement: Statement, check: Check, level: str, runs: Simulations, f
     """One cell of the audit: a check of a statement at a level, on the simulations of a setting."""
     margins = statement.margins(runs.setting, check, level)
     inside = all(margin >= 1 for margin in margins.values())
-    printed = check.printed(runs, level)
-    corrected = None if check.corrected is None else check.corrected(runs, level)
+    printed = _error(check, check.printed(runs, level))
+    corrected = None if check.corrected is None else _error(check, check.corrected(runs, level))
     error = printed if corrected is None else corrected
     decided = flows.decide(check, level) if flows is not None and level in flows.levels else None
     return Row(
@@ -161,6 +163,15 @@ def measure(statement: Statement, check: Check, level: str, runs: Simulations, f
         decided=decided,
         refuted=decided is not None and decided.refuted(runs.last(level)),
     )
+
+
+def _error(check: Check, found: Any) -> float:
+    """What a measure returned: an error, or NaN where it has none. A signed one would be within every tolerance."""
+    number = np.asarray(found)
+    if number.shape != () or number.dtype.kind not in "fiu" or number < 0:
+        of = f"measure of {check.name!r}"
+        raise checks.reject(of, "return one number, zero or more", checks.brief(found))
+    return float(number)
 
 
 def _label(

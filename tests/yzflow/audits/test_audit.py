@@ -355,3 +355,13 @@ def test_the_first_sentence_of_a_page_says_what_the_table_below_it_says(report):
         else:
             assert "failed" not in said and ("held" in said or "is proved" in said), (statement.id, said)
     assert compared >= 40 and failed >= 5
+
+
+@pytest.mark.parametrize("found", [-1e-9, None, True, "0", [0.0], np.zeros(1), 1j])
+def test_a_measure_is_one_number_that_is_not_negative(found):
+    """A signed error would be within every tolerance, however far off."""
+    check = statements.Check("of ours", ("flow",), lambda runs, level: found, tolerance=0.1)
+    runs = SimpleNamespace(setting=SimpleNamespace(name="one"))
+    of = SimpleNamespace(margins=lambda *_: {})
+    with pytest.raises(ValueError, match="`measure of 'of ours'` must return one number, zero or more, but got "):
+        audit.measure(of, check, "flow", runs, None)
