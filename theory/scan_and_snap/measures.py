@@ -34,10 +34,13 @@ def _query_rows(runs: Runs) -> np.ndarray:
 
 
 def _pairs(runs: Runs, level: str, common: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Row of Z and token: the distinct tokens of each class, or the common tokens of each query."""
+    """Row of Z and token: the distinct tokens of each class, or the common tokens of each query; ValueError if none."""
     data = runs.trajectory(level).dataset
     occurs, distinct = data["attention"].values[0] > 0, data["distinct"].values
     n, token = np.nonzero(occurs & ~distinct if common else occurs & distinct)
+    if not n.size:
+        kind = "common" if common else "distinct"
+        raise checks.reject("data", f"have {kind} tokens, of which {kind} tokens' statements speak", "none")
     rows, tokens = np.unique(np.stack([_query_rows(runs)[n], token]), axis=1)
     return rows, tokens
 
@@ -156,6 +159,7 @@ def _distinct_rate_error(runs: Runs, level: str, weight: float) -> float:
     data = runs.trajectory(level).dataset
     found = data["z_velocity"].values[1:][:, _query_rows(runs)]  # each class reads the row of its query
     own = data["distinct"].values
+    _dominant(runs)  # some class has distinct tokens
     return float(np.abs(found - expected)[:, own].max() / np.abs(expected)[:, own].max())
 
 
@@ -174,7 +178,7 @@ def theorem3_identity(runs: Runs, level: str) -> float:
     data = runs.trajectory(level).dataset
     z, shares = data["z"].values[:, _query_rows(runs)], data["attention"].values
     errors = []
-    for n in range(runs.setting.classes.n_classes):
+    for n in _dominant(runs)[0]:
         top, *others = _by_frequency(runs, n)
         growth = np.exp(2 * (z[:, n, top] - z[0, n, top]))
         gain = (shares[:, n, [top]] / shares[:, n, others]) ** 2 - 1
@@ -187,6 +191,15 @@ def _by_frequency(runs: Runs, n: int) -> list[int]:
     classes = runs.setting.classes
     tokens = classes.distinct_tokens(n)
     return tokens[np.argsort(-classes.probabilities[[n]].toarray()[0, tokens], kind="stable")].tolist()
+
+
+def _dominant(runs: Runs) -> tuple[list[int], list[int]]:
+    """The classes that have distinct tokens, and the most frequent one of each; ValueError if no class has any."""
+    tokens = {n: _by_frequency(runs, n) for n in range(runs.setting.classes.n_classes)}
+    top = {n: own[0] for n, own in tokens.items() if own}
+    if not top:
+        raise checks.reject("data", "have distinct tokens, of which distinct tokens' statements speak", "none")
+    return list(top), list(top.values())
 
 
 def theorem3_monotony(runs: Runs, level: str) -> float:
@@ -220,13 +233,12 @@ def _exponent(runs: Runs, level: str) -> np.ndarray:
 
 def _bounds_error(runs: Runs, level: str, weight: float) -> float:
     """(12) for the dominant token of each class, as relative violation of ln chi; B_n is weight times `_exponent`."""
-    n_classes = runs.setting.classes.n_classes
-    top = [_by_frequency(runs, n)[0] for n in range(n_classes)]
+    own, top = _dominant(runs)
     data = runs.trajectory(level).dataset
     shares = data["attention"].values[0]
-    first = (shares / np.linalg.norm(shares, axis=1, keepdims=True))[range(n_classes), top]
-    exponent = weight * _exponent(runs, level)
-    z = data["z"].values[:, _query_rows(runs), top]
+    first = (shares / np.linalg.norm(shares, axis=1, keepdims=True))[own, top]
+    exponent = weight * _exponent(runs, level)[:, own]
+    z = data["z"].values[:, _query_rows(runs)[own], top]
     moved = 2 * (z - z[0])
     # Where exp(2 B_n) still tells B_n to five digits.
     seen = exponent > 1e-10
@@ -257,9 +269,8 @@ def theorem3_dominant(runs: Runs, level: str) -> float:
     features = _features(runs, level)
     velocity = runs.trajectory(level).dataset["z_velocity"].values[1:][:, _query_rows(runs)]
     mean = (features**2 * velocity).sum(axis=2)
-    n_classes = runs.setting.classes.n_classes
-    top = [_by_frequency(runs, n)[0] for n in range(n_classes)]
-    return float((velocity[:, range(n_classes), top] <= mean).mean())
+    own, top = _dominant(runs)
+    return float((velocity[:, own, top] <= mean[:, own]).mean())
 
 
 def _outside(lower: np.ndarray, value: np.ndarray, upper: np.ndarray) -> float:
@@ -322,10 +333,14 @@ def remark1_corrected(runs: Runs, level: str) -> float:
 
 
 def zero_sums(runs: Runs, level: str) -> float:
-    """Rows of Y and Z sum to what they did at the start, relative to the largest entry."""
+    """Rows of Y and Z sum to what they did at the start, relative to the largest entry, or to 1e-6 if that is less.
+
+    Logits that do not move are rounding, as their sums are.
+    """
     run = runs.trajectory(level)
     sums = run.row_sums()
-    return float(max(np.abs(sums[name] - sums[name][0]).max() / np.abs(run.dataset[name]).max() for name in ("y", "z")))
+    moved = {name: np.abs(sums[name] - sums[name][0]).max() for name in ("y", "z")}
+    return float(max(moved[name] / max(np.abs(run.dataset[name]).max(), 1e-6) for name in moved))
 
 
 def theorem5(runs: Runs, level: str) -> float:

@@ -15,11 +15,12 @@ from yzflow.audits.options import Correction, Option, Room
 
 _Simulation: TypeAlias = Trajectory | Run
 # Why a cell has no number.
-DEFINED, REFUSED, NO_END, MEANINGLESS = range(4)
+DEFINED, REFUSED, NO_END, MEANINGLESS, NOTHING = range(5)
 WHY = {
     REFUSED: "the level refuses the option",
     NO_END: "training came to no end",
     MEANINGLESS: "the statement speaks of what is not there",
+    NOTHING: "these data have nothing that the check speaks of",
 }
 # A check that is not asked at a level.
 NOT_ASKED = -1

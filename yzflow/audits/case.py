@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 __all__ = ["OwnCase"]
@@ -19,8 +20,11 @@ class OwnCase:
         Where the checks are run.
     beyond : tuple of str
         What of the training the paper does not speak of, in words.
+    margins : mapping
+        The smallest margin of each assumption of what is asked there, which `yzflow.check` finds.
     """
 
     setting: Any  # a `Setting`, with what the paper's settings have besides
     levels: tuple[str, ...]
     beyond: tuple[str, ...] = ()
+    margins: Mapping[str, float] = field(default_factory=dict)

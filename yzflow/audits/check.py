@@ -228,7 +228,7 @@ def check(
     given = {"eta_y": eta_y, "eta_z": eta_z, "t_end": t_end, "optimizer": optimizer, "objective": objective}
     if data is not None:
         case = own_case(chosen, level=level, data=data, **given)
-        rows, missing, modules = measure(chosen, case, seed=seed)
+        rows, case, missing, modules = measure(chosen, case, seed=seed)
         proofs = {chosen.id: prove(chosen)} if chosen.proofs else {}
         report = AuditReport(rows, (chosen,), proofs, modules=modules)
         return StatementVerdict(chosen, report, quick, seed, case, missing)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from theory.statements import Statement
 from theory.trust import Label
 from yzflow.audits.outcomes import Column, headline, sentence
-from yzflow.audits.own import OwnCase, broken
+from yzflow.audits.own import OwnCase
 from yzflow.audits.report import AuditReport, cells, worst, worst_forms
 from yzflow.audits.verdicts import Row
 
@@ -63,6 +63,8 @@ class Examined:
     @property
     def margins(self) -> dict[str, dict[str, float]]:
         """Setting -> assumption -> margin, the ratio of its two sides; it holds from one on."""
+        if self.own is not None:
+            return {self.own.setting.name: dict(self.own.margins)} if self.own.margins else {}
         found: dict[str, dict[str, float]] = {}
         for row in self.rows:  # a check may have assumptions of its own
             if row.margins:
@@ -95,7 +97,7 @@ class Examined:
         """The place of a reader's setting: whether it is inside the assumptions, and what is not; else nothing."""
         if self.own is None:
             return ""
-        outside = [f"{text} (margin {margin:.2g})" for text, margin in broken(self.rows).items()]
+        outside = [f"{text} (margin {margin:.2g})" for text, margin in self.own.margins.items() if not margin >= 1]
         said = f"{self.own.setting.name}: " + (
             f"outside {'; '.join(outside)}" if outside else "inside every assumption that data and rates can break"
         )

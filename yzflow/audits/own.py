@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from dynamics import DivergenceError, IntegrationError
 from dynamics.support import checks
@@ -56,35 +59,36 @@ def own_case(statement: Statement, *, level: str | None, **given: Any) -> OwnCas
     levels = tuple(own for own in case.levels if own in asked)
     if not levels:
         known = " and ".join(sorted(asked)) or "no level"
-        raise checks.reject("statement", f"be checked on training, but {statement.id} is asked at", known)
+        raise checks.reject(
+            "statement", "be one that is checked on training", f"{statement.id}, which is asked at {known}"
+        )
     return replace(case, levels=levels)
 
 
-def measure(statement: Statement, case: OwnCase, *, seed: int) -> tuple[list[Row], tuple[str, ...], tuple[str, ...]]:
-    """The rows of a statement's checks at the setting, why others are missing, and the modules of fields from outside.
+def measure(
+    statement: Statement, case: OwnCase, *, seed: int
+) -> tuple[list[Row], OwnCase, tuple[str, ...], tuple[str, ...]]:
+    """The rows of a statement's checks at the setting, its margins, why others are missing, and modules from outside.
 
-    A row is inside only if the training is that of the paper, too.
+    A row is inside only if the training is that of the paper, too. What is not run has assumptions all the same.
     """
     runs = audit.Simulations(case.setting, seed=seed)
     rows: list[Row] = []
+    margins: dict[str, float] = {}
     missing: dict[str, None] = {}
     for check in statement.checks:
         for level in (own for own in check.levels if own in case.levels):
+            of_row = statement.margins(case.setting, check, level)
+            margins |= {text: min(margin, margins.get(text, margin)) for text, margin in of_row.items()}
             try:
-                row = audit.measure(statement, check, level, runs, None)
+                with np.errstate(all="ignore"):
+                    row = audit.measure(statement, check, level, runs, None)
             except (ValueError, IntegrationError, DivergenceError) as error:
                 missing[f"{level}: {str(error).splitlines()[0]}"] = None
                 continue
+            if math.isnan(row.error):
+                missing[f"{level}: {check.name} has nothing to compare in these data"] = None
+                continue
             inside = row.inside and not case.beyond
             rows.append(replace(row, inside=inside, expected=row.expected and inside))
-    return rows, tuple(missing), runs.modules
-
-
-def broken(rows: Sequence[Row]) -> dict[str, float]:
-    """The assumptions that do not hold there, with the smallest margin of each."""
-    found: dict[str, float] = {}
-    for row in rows:
-        for text, margin in row.margins.items():
-            if not margin >= 1:
-                found[text] = min(margin, found.get(text, margin))
-    return found
+    return rows, replace(case, margins=margins), tuple(missing), runs.modules

@@ -28,6 +28,7 @@ from yzflow.audits._survival_cells import (
     DEFINED,
     MEANINGLESS,
     NOT_ASKED,
+    NOTHING,
     NUMBERS,
     WHY,
     Asked,
@@ -256,9 +257,8 @@ def _run(configuration: dict, seed: int) -> dict[str, xr.DataArray]:
     """All checks of the paper under an option, in a setting, at a level: the errors of each draw."""
     room = _rooms()[configuration["paper"]]
     option = next(one for one in room.options if one.name == configuration["option"])
-    setting = _OWN.get((room.paper, configuration["setting"]))
-    if setting is None:
-        setting = next(one for one in room.settings(quick=False) if one.name == configuration["setting"])
+    own = _OWN.get((room.paper, configuration["setting"]))
+    setting = own or next(one for one in room.settings(quick=False) if one.name == configuration["setting"])
     level, asked = configuration["level"], _all(room)
     drawn = level in room.drawn
     shape = (len(asked), configuration["draws"])
@@ -275,8 +275,15 @@ def _run(configuration: dict, seed: int) -> dict[str, xr.DataArray]:
             if stopped or one.statement.number in option.meaningless:
                 why[i] = stopped or MEANINGLESS
                 continue
+            try:
+                measured = measured_by(runs, room, one.check, room.levels[level])
+            except ValueError:
+                if own is None:
+                    raise
+                why[i] = NOTHING
+                continue
             why[i] = DEFINED
-            for name, value in measured_by(runs, room, one.check, room.levels[level]).items():
+            for name, value in measured.items():
                 found[name][i, draw] = value
     labels = {"check": [one.label for one in asked], "draw": np.arange(shape[1])}
     arrays = {name: xr.DataArray(values, labels, ("check", "draw")) for name, values in found.items()}

@@ -11,6 +11,7 @@ import yzflow as yz
 from theory import decoder
 from yzflow import cli
 from yzflow.audits import audit
+from yzflow.audits._survival_cells import NOTHING
 from yzflow.audits.outcomes import Outcome, headline
 from yzflow.papers.scan_and_snap.settings import classes_of_bags, settings, single_common_token, two_common_tokens
 from yzflow.papers.scan_and_snap.survival import settings as survival_settings
@@ -89,7 +90,10 @@ def test_bags_are_read_as_the_classes_that_they_are():
         ({"eta_y": -1.0}, "`eta_y` must be positive, but got -1.0"),
         ({"optimizer": "adan"}, "`optimizer` must be one of"),
         ({"level": "flow"}, "`level` must be one of"),
-        ({"name": "Scan and Snap: Lemma 1"}, "`statement` must be checked on training, but Scan and Snap: Lemma 1"),
+        (
+            {"name": "Scan and Snap: Lemma 1"},
+            "`statement` must be one that is checked on training, but got Scan and Snap: Lemma 1,",
+        ),
         ({"data": [[1.0]]}, "`data` must be a Bags"),
         (
             {"data": yz.Bags.from_dense([0, 1, 0], [0, 0, 1], [[1, 0], [1, 0], [0, 1]])},
@@ -196,6 +200,60 @@ def test_a_check_that_data_has_nothing_for_is_not_run_and_says_why():
     assert any("`data` must have two distinct tokens in class 0" in one for one in verdict.missing)
     assert "undefined" not in verdict.text() and "Not run: full flow: `data` must have" in verdict.outcome
     assert {row.check for row in verdict.rows} >= {"identity (11)"} and len(verdict.rows) > 5
+
+
+NO_DISTINCT = yz.SequenceClasses([[0.5, 0.5], [0.4, 0.6]], [0, 0], vocab_size=10)
+NO_COMMON = yz.SequenceClasses([[0.5, 0.5, 0, 0], [0, 0, 0.5, 0.5]], [0, 0], vocab_size=10)
+ONE_TOKEN = yz.SequenceClasses([[1, 0], [0, 1]], [0, 0], vocab_size=2)
+SOME_DISTINCT = yz.SequenceClasses([[0.5, 0.5, 0, 0], [0.5, 0.2, 0.2, 0.1]], [0, 0], vocab_size=10)
+
+
+@pytest.mark.parametrize(
+    ("data", "asked", "run"),
+    [
+        (NO_DISTINCT, "Theorem 2(a)", False),
+        (NO_DISTINCT, "Theorem 3", False),
+        (SOME_DISTINCT, "Theorem 3", True),  # one class has some
+        (NO_COMMON, "Remark 1", False),
+        (NO_COMMON, "Theorem 2(b)", False),
+        (NO_COMMON, "Theorem 4", False),
+        (ONE_TOKEN, "Lemma 4", False),
+    ],
+)
+def test_what_these_data_have_not_is_not_run_and_the_assumptions_are_told_all_the_same(data, asked, run):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        verdict = yz.check(f"Scan and Snap: {asked}", data=data, eta_y=0.5, eta_z=0.5, t_end=5.0)
+    assert bool(verdict.rows) == run and (run or verdict.missing)
+    assert not any(np.isnan(row.error) for row in verdict.rows)
+    assert "Not run: " in verdict.text() or run
+    assert "outside " in verdict.place and "eta_Y >> eta_Z: eta_Y >= 100 eta_Z (margin 0.01)" in verdict.place
+
+
+def test_survival_of_data_that_have_nothing_for_a_check_says_so():
+    own = {"data": NO_DISTINCT, "eta_y": 0.5, "eta_z": 0.05, "t_end": 3.0}
+    table = yz.survival(["Theorem 3", "Lemma 4"], ["plain"], settings=[own], quick=True)
+    cells = table.squeeze("setting").sel(option="plain", level="full flow")
+    why = dict(zip(cells["check"].values.tolist(), cells["why"].values.tolist(), strict=True))
+    assert why["Theorem 3: identity (11)"] == NOTHING and why["Lemma 4: velocity of the logits"] == 0
+
+
+def test_the_dominant_tokens_are_those_of_the_classes_that_have_any():
+    """A class without a distinct token says nothing: the others' errors are what they are beside one that has some."""
+    verdict = yz.check("Scan and Snap: Theorem 3", data=SOME_DISTINCT, eta_y=0.5, eta_z=0.005, t_end=5.0)
+    errors = {(row.check, row.level): row.error for row in verdict.rows}
+    assert errors["identity (11)", "theory flow"] < 1e-6
+
+
+@pytest.mark.parametrize("data", [NO_COMMON, SOME_DISTINCT])
+@pytest.mark.parametrize("small", [None, 1e-9])
+def test_what_holds_of_all_data_does_not_fail_by_rounding(data, small):
+    """Logits that stand still, or nearly so, have sums that are as small."""
+    weights = None if small is None else [1 - small, small]
+    classes = yz.SequenceClasses(data.probabilities, data.query, vocab_size=10, class_weights=weights)
+    for asked in ("Lemma 1, zero sums", "Lemma 6"):
+        verdict = yz.check(f"Scan and Snap: {asked}", data=classes, eta_y=0.5, eta_z=0.05, t_end=8.0)
+        assert verdict.passed, verdict.outcome
 
 
 def test_a_check_of_what_has_not_moved_yet_says_so():

@@ -13,6 +13,7 @@ from theory.scan_and_snap._register.assumptions import (
     LARGE_VOCABULARY,
     LONG_SEQUENCES,
     NO_POSITIONS,
+    UNIFORM,
     WEAK,
     ZERO_DECODER,
 )
@@ -104,7 +105,13 @@ STATEMENTS = (
         prove=PROOFS["lemma6"],
         checks=(
             closed("(45) by the closed form", bounds.lemma6, tolerance=1e-12),
-            flowing("closed form against the flow", ("theory flow",), checks.lemma6_flow, tolerance=1e-6),
+            flowing(
+                "closed form against the flow",
+                ("theory flow",),
+                checks.lemma6_flow,
+                tolerance=1e-6,
+                assumptions=(UNIFORM,),
+            ),
         ),
     ),
     statement(
