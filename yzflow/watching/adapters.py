@@ -120,7 +120,13 @@ def of_functions(attention: Callable[..., Any], logits: Callable[..., Any], part
     def look(model: Any, tokens: np.ndarray) -> Look:
         with _quiet(model) as given:
             seen = _answer("attention", attention, model, given(tokens))
-            return _checked_look(seen, _answer("logits", logits, model, given(tokens)), tokens)
+            found = _checked_look(seen, _answer("logits", logits, model, given(tokens)), tokens)
+        least, total = found.attention.min(), found.attention.sum(axis=-1).max()
+        if least < 0 or total > 1.1:  # half precision adds up to a little more than one; a training may end in NaN
+            raise checks.reject(
+                "attention", "give shares, from zero on, that add up to one", f"{least if least < 0 else total:.3g}"
+            )
+        return found
 
     return Adapter("a model with functions of yours", lambda model: True, look, lambda model: tuple(parts))
 

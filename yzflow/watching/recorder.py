@@ -401,11 +401,15 @@ class Recorder:
         }
 
     def _resume(self, before: Recording) -> None:
-        facts, here = before.facts, self._facts
-        for name in ("probe", "kind"):
-            if facts.get(name) != here[name]:
-                raise checks.reject("path", "hold a recording of the same model on the same tokens", str(self._path))
-        data = before.dataset
+        facts, data = before.facts, before.dataset
+        seen = self.adapter.on(self.model, self._probe.tokens[:2])
+        self._vocabulary = seen.logits.shape[1]
+        here = self._facts
+        size = (data.sizes["layer"], data.sizes["head"])
+        if any(facts.get(name) != here[name] for name in ("probe", "kind", "vocabulary")) or (
+            size != (seen.attention.shape[0], seen.attention.shape[2])
+        ):
+            raise checks.reject("path", "hold a recording of the same model on the same tokens", str(self._path))
         names = ("step", *AXES)
         self._rows = [{name: data[name].isel(step=i).values for name in names} for i in range(data.sizes["step"])]
         for row in self._rows:
@@ -414,7 +418,7 @@ class Recorder:
         self._stored = [data[stored].sel(asked=[step]).drop_vars(["share", "query"]) for step in before.asked]
         self._step = self._rows[-1]["step"]
         self._sequences = facts["counted"]
-        self._vocabulary, self._length = facts["vocabulary"], facts["length"]
+        self._length = facts["length"]
         self._next = self._following()
 
     def report(self, *, now: int | None = None) -> WatchReport:

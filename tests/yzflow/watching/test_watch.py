@@ -162,6 +162,26 @@ def test_a_recording_goes_on_where_it_stopped(tmp_path):
     assert more.report().recording.dataset.identical(whole.report().recording.dataset)
     with pytest.raises(ValueError, match="`path` must hold a recording of the same model on the same tokens"):
         yz.watch(model, tokens[:10], **looks, path=path)
+    two_heads = looks | {"attention": lambda model, sequences: np.repeat(layers.attention(model, sequences), 2, axis=1)}
+    wider = looks | {"logits": lambda model, sequences: np.pad(layers.logits(model, sequences), ((0, 0), (0, 1)))}
+    for other in (two_heads, wider):  # whose records would not stand beside those in the file
+        with pytest.raises(ValueError, match="`path` must hold a recording of the same model on the same tokens"):
+            yz.watch(model, tokens, **other, path=path)
+
+
+@pytest.mark.parametrize(("change", "got"), [(lambda shares: 2 * shares, "2"), (np.negative, "-")])
+def test_attention_is_shares(change, got):
+    model = layers.Trained(layers.classes_inside())
+    tokens = layers.draw(model.classes, 24, 60, np.random.default_rng(0))
+    with pytest.raises(
+        ValueError, match=f"`attention` must give shares, from zero on, that add up to one, but got {got}"
+    ):
+        yz.watch(
+            model,
+            tokens,
+            attention=lambda model, sequences: change(layers.attention(model, sequences)),
+            logits=layers.logits,
+        )
 
 
 def test_the_page_works_offline(inside, tmp_path):
