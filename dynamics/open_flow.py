@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics._engine.clock import Clock
@@ -107,5 +108,9 @@ def states_of(flow: Flow, *, reduce: bool = True) -> States:
     """The states of a flow, and its derivative at the start checked."""
     labels = getattr(flow, "orbits", None)
     states = States(flow.initial, checks.function("orbits", labels)() if reduce and labels is not None else None)
-    states.check_derivative(flow.derivative(0.0, states.split(states.initial)), 0.0)
+    slope = flow.derivative(0.0, states.split(states.initial))
+    states.check_derivative(slope, 0.0)
+    for name, part in slope.items():
+        if not np.isfinite(np.asarray(part, dtype=np.float64)).all():  # no step leads away from there
+            raise checks.reject("derivative", f"return finite numbers for {name!r} at the start", checks.brief(part))
     return states

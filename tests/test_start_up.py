@@ -7,6 +7,8 @@ import ast
 import functools
 import inspect
 import pickle
+import runpy
+import sys
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -245,3 +247,10 @@ def test_flow_and_sgd_share_the_kernel_of_the_gradient():
     before = list(gradient.plain.signatures)
     sgd(classes, eta_y=1.0, eta_z=0.5, steps=2)
     assert list(gradient.plain.signatures) == before
+
+
+def test_the_package_is_the_command(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["yzflow", "--version"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("yzflow", run_name="__main__")
+    assert ended.value.code == 0 and capsys.readouterr().out.startswith("yzflow, version ")

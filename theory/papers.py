@@ -38,6 +38,7 @@ def papers() -> dict[str, Any]:
             try:
                 paper = point.load()
                 if not _is_ours(point.value):
+                    _check(paper)
                     checks.instance("statements", paper.statements, tuple)  # now, and not when all are asked for
                 _add(paper, point.module)
             except Exception as error:  # other people's code can raise anything

@@ -57,8 +57,15 @@ def opened(path: str) -> tuple[dict, dict]:
     with open(path, "rb") as file:
         content = file.read()
     need(hashlib.sha256(content[:-64]).hexdigest().encode() == content[-64:], "the SHA-256 is another")
+    need(zipfile.is_zipfile(io.BytesIO(content)), "no certificate: it holds no claim")
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        members = {entry.filename: archive.read(entry) for entry in archive.infolist() if entry.compress_type == 0}
+        entries = archive.infolist()
+        names = [entry.filename for entry in entries]
+        need("claim.json" in names, "no certificate: it holds no claim")
+        # What one reader skips, or takes twice, another reads.
+        need(len(set(names)) == len(names), "a name stands twice in the file")
+        need(all(entry.compress_type == 0 for entry in entries), "a part of the file is compressed")
+        members = {entry.filename: archive.read(entry) for entry in entries}
 
     def unique(pairs: list) -> dict:
         need(len(dict(pairs)) == len(pairs), "a name stands twice in the claim")

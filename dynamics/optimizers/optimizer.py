@@ -174,6 +174,10 @@ class Optimizer:
     betas: tuple[float, float] = BETAS
     epsilon: float = EPSILON
 
+    def __init_subclass__(cls, **more: Any) -> None:
+        # Whatever a subclass has besides would never be asked: steps, flows and compiled code are in the table.
+        raise TypeError("`Optimizer` has no rule to override: another one is an entry of dynamics/optimizers/table.py")
+
     def __post_init__(self) -> None:
         checks.one_of("optimizer", self.name, RULES)
         put, rule = object.__setattr__, self.rule

@@ -109,7 +109,8 @@ class Call:
             own: dict[str, np.ndarray] = {}
             node = _kept(value, own, f"{len(nodes)}")
             if node is None or sum(array.nbytes for array in own.values()) > _LARGEST:
-                node, own = {"left out": type(value).__name__, "sha256": digest(value)}, {}
+                what = value.target if isinstance(value, Origin) else type(value).__name__
+                node, own = {"left out": what, "sha256": digest(value)}, {}
             nodes[name] = node
             arrays |= own
         text = json.dumps({"function": self.function, "arguments": nodes})

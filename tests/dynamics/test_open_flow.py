@@ -421,6 +421,7 @@ def fixed(value):
         ({"derivative": fixed({"x": 1.0, "y": 1.0})}, "`derivative` must return a mapping with 'x'"),
         ({"derivative": fixed({"x": [1.0]})}, r"`derivative` must return an array of shape \(\) for 'x'"),
         ({"derivative": fixed({"x": 1j})}, "`derivative` must return real numbers for 'x'"),
+        ({"derivative": fixed({"x": np.inf})}, "`derivative` must return finite numbers for 'x' at the start"),
         ({"orbits": fixed([0])}, "`orbits` must return a mapping"),
         ({"orbits": fixed({"y": [0]})}, "`orbits` must be one of 'x'"),
         ({"orbits": fixed({"x": [0]})}, r"`orbits` must have the shape \(\) for 'x'"),

@@ -454,3 +454,9 @@ def test_epochs_need_equal_weights():
     classes = SequenceClasses(np.eye(2), [0, 0], class_weights=[0.9, 0.1])
     message = "`replacement` must be True where weights differ, for an epoch draws each bag once, but got weights from"
     refused(lambda: sgd(classes, eta_y=1.0, eta_z=1.0, steps=1, replacement=False), message)
+
+
+def test_an_optimizer_is_an_entry_of_the_table_and_no_class():
+    """A method of a subclass would never be called, and the steps be those of the class above it."""
+    with pytest.raises(TypeError, match="`Optimizer` has no rule to override"):
+        type("Lion", (Optimizer,), {"step": lambda self, slope: np.sign(slope)})

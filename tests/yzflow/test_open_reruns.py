@@ -108,6 +108,24 @@ def test_a_class_without_a_name_is_given_again(tmp_path):
     assert yz.rerun(tmp_path / "run.nc", flow=Local()).same
 
 
+class Untold:
+    """A flow whose configuration is no plain data."""
+
+    initial = {"x": 1.0}  # noqa: RUF012
+
+    def derivative(self, t, state):
+        return {"x": -state["x"]}
+
+    def config(self):
+        return {"rate": object()}
+
+
+def test_a_class_whose_configuration_no_file_holds_is_named(tmp_path):
+    yz.integrate(Untold(), t_end=1.0).save(tmp_path / "run.nc")
+    with pytest.raises(ValueError, match=r"`flow` must be given, as the file does not hold it, but got \S+:Untold$"):
+        yz.rerun(tmp_path / "run.nc")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("target", "config"),

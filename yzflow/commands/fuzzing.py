@@ -48,6 +48,8 @@ def fuzz(
     if len(statements) > 1 and (out is not None or as_json):
         raise ValueError(f"`--out` and `--json` must go with one statement, but got {len(statements)}")
     files_to_write(out, table)
+    if store is not None:
+        context.meta["interrupted"] = f"what is done is in {store}; the same command goes on from there"
     passed = True
     for one in statements:
         report = run(one, level=level, examples=examples, seed=seed, outside=outside, store=store, progress=True)

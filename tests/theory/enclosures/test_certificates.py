@@ -1,11 +1,15 @@
 """Proved predicates, open ones, and mistakes, none of which passes for a proof."""
 
 import ast
+import hashlib
 import inspect
+import io
 import itertools
 import shutil
 import subprocess
 import sys
+import warnings
+import zipfile
 
 import numpy as np
 import pytest
@@ -605,3 +609,41 @@ def test_conversions_round_outward():
             assert arb(stepping.above(ball)) > ball
             middle, radius = quantities.midpoint_and_radius(ball)
             assert (arb(middle) + arb(0, radius)).contains(ball)
+
+
+def repacked(saved, path, members, kind=zipfile.ZIP_STORED):
+    """The members as an archive, sealed as yzflow does."""
+    content = io.BytesIO()
+    with warnings.catch_warnings(), zipfile.ZipFile(content, "w", kind) as archive:
+        warnings.simplefilter("ignore")  # of a name that stands twice
+        for name, raw in members(zipfile.ZipFile(saved)):
+            archive.writestr(name, raw)
+    return sealed_again(path, content.getvalue())
+
+
+def sealed_again(path, content):
+    path.write_bytes(content + hashlib.sha256(content).hexdigest().encode())
+    return path
+
+
+def members(archive):
+    return [(name, archive.read(name)) for name in archive.namelist()]
+
+
+def test_the_checker_reads_what_every_reader_reads(saved, tmp_path):
+    """Parts that one program skips, and files that hold no claim at all, in one line each and without a traceback."""
+    path = tmp_path / "forged.npz"
+    assert verify.check(repacked(saved, path, members))
+    for message, make in {
+        "a part of the file is compressed": lambda: repacked(saved, path, members, zipfile.ZIP_DEFLATED),
+        "a name stands twice in the file": lambda: repacked(saved, path, lambda own: [*members(own), members(own)[0]]),
+        "no certificate: it holds no claim": lambda: repacked(saved, path, lambda own: members(own)[1:]),
+        "no certificate: it holds no claim ": lambda: sealed_again(path, b"no archive"),
+    }.items():
+        make()
+        with pytest.raises(ValueError, match=message.strip()):
+            verify.check(path)
+    deep = "[" * 100_000
+    repacked(saved, path, lambda own: [("claim.json", deep)])
+    done = subprocess.run([sys.executable, verify.__file__, path], capture_output=True, text=True)
+    assert done.returncode == 1 and len(done.stderr.splitlines()) == 1 and "not verified" in done.stderr
