@@ -83,6 +83,18 @@ def test_bags_are_read_as_the_classes_that_they_are():
     np.testing.assert_allclose(classes_of_bags(bags).probabilities.toarray(), [[5 / 6, 1 / 6, 0], [0, 0, 1]])
 
 
+def test_next_tokens_have_any_numbers_and_those_without_weight_are_no_class():
+    """The ids of a text begin with the unknown word; which number a next token has changes nothing."""
+    counts, weight = [[9, 9, 9], [2, 0, 0], [1, 1, 0], [0, 0, 3]], [0, 0.5, 0.25, 0.25]
+    found = classes_of_bags(yz.Bags.from_dense([1, 0, 0, 0], [9, 4, 4, 7], counts, weight=weight))
+    np.testing.assert_allclose(found.probabilities.toarray(), [[5 / 6, 1 / 6, 0], [0, 0, 1]])
+    assert found.class_weights.tolist() == [0.75, 0.25] and found.vocab_size == 10
+    with pytest.raises(ValueError, match=r"`data` must have one query for each next token, but got 2 .* next token 7"):
+        classes_of_bags(yz.Bags.from_dense([0, 0, 1], [4, 7, 7], counts[1:]))
+    with pytest.raises(ValueError, match=r"`data` must have two next tokens at least, but got \[4\]"):
+        classes_of_bags(yz.Bags.from_dense([0, 0], [4, 7], counts[1:3], weight=[1, 0]))
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [

@@ -268,6 +268,8 @@ _NO_MOMENTUM: dict[str, dict[str, Any]] = {"sgd": {"momentum": 0.0}, "sign": {"m
 def classes_of_bags(bags: Bags) -> SequenceClasses:
     """Classes whose frequencies are the weighted mean of the bags with one next token, as T -> infinity has them.
 
+    They are numbered in the order of their next tokens; what has no weight is none.
+
     Raises
     ------
     ValueError
@@ -277,20 +279,25 @@ def classes_of_bags(bags: Bags) -> SequenceClasses:
     checks.instance("data", bags, Bags)
     if bags.target.ndim != 1:
         raise checks.reject("data", "have next tokens as targets", "distributions over them")
-    present, row = np.unique(bags.target, return_inverse=True)
-    if present.size < 2 or not np.array_equal(present, np.arange(present.size)):
-        raise checks.reject("data", "have the next tokens 0 to K - 1, two at least", f"{present[:5].tolist()} ..")
+    share = np.repeat(bags.weight / np.add.reduceat(bags.count, bags.indptr[:-1]), np.diff(bags.indptr))
+    occurs = bags.weight > 0
+    present, row = np.unique(bags.target[occurs], return_inverse=True)
+    if present.size < 2:
+        raise checks.reject("data", "have two next tokens at least", present.tolist())
+    query = bags.query[occurs]
     queries = np.zeros(present.size, dtype=int)
-    queries[row] = bags.query
-    several = np.unique(row[queries[row] != bags.query])
+    queries[row] = query
+    several = np.unique(row[queries[row] != query])
     if several.size:
         first = int(several[0])
-        count = np.unique(bags.query[row == first]).size
-        raise checks.reject("data", "have one query for each next token", f"{count} queries before next token {first}")
-    share = np.repeat(bags.weight / np.add.reduceat(bags.count, bags.indptr[:-1]), np.diff(bags.indptr))
+        count = np.unique(query[row == first]).size
+        rule = "have one query for each next token"
+        raise checks.reject("data", rule, f"{count} queries before next token {present[first]}")
     dense = np.zeros((present.size, int(bags.token.max()) + 1))
-    np.add.at(dense, (row[bags.owner], bags.token), share * bags.count)
-    weights = np.bincount(row, bags.weight)
+    kept = occurs[bags.owner]
+    places = np.searchsorted(present, bags.target[bags.owner[kept]]), bags.token[kept]
+    np.add.at(dense, places, share[kept] * bags.count[kept])
+    weights = np.bincount(row, bags.weight[occurs])
     probabilities = dense / dense.sum(axis=1, keepdims=True)
     sizes = {"vocab_size": bags.vocab_size, "class_weights": weights / weights.sum()}
     return SequenceClasses(probabilities, queries, **sizes)
