@@ -41,8 +41,10 @@ def check_statements(given: tuple[Statement, ...], paper: str, levels: tuple[str
 
 
 def check_levels(statement: Statement, levels: tuple[str, ...]) -> None:
-    """Refuse checks at a level that the paper has not."""
-    for level in (level for check in statement.checks for level in (*check.levels, *check.expected)):
+    """Refuse checks, and assumptions of theirs, at a level that the paper has not."""
+    asked = {level for check in statement.checks for level in check.levels}
+    asked |= {level for check in statement.checks for one in statement.assumed(check) for level in one.levels}
+    for level in sorted(asked):
         if level not in levels:
             raise ValueError(f"`levels` must be of {', '.join(levels)}, but {statement.id} has {level}")
 

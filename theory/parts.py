@@ -185,6 +185,8 @@ class Check:
         required.attributes(self, [Assumption], "assumptions")
         required.attributes(self, [Assumption], "suffices", optional=True)
         required.non_negative("tolerance", self.tolerance)
+        for level in self.expected:  # at another it would never be asked, and so never fail
+            required.one_of("expected", level, self.levels)
         for name in ("needed", "reversible"):
             required.flag(name, getattr(self, name))
         if self.claim_until is not None:

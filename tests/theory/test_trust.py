@@ -297,6 +297,17 @@ def test_levels_are_those_of_the_paper():
         ValueError, match=rf"`levels` must be of {re.escape(', '.join(paper.levels))}, but .* has another level"
     ):
         dataclasses.replace(paper, statements=(wrong,))
+    # An assumption at a level that is not there would never be broken.
+    never = Assumption("never", lambda setting: 0.0, ("another level",))
+    check = Check("error", paper.levels[:1], lambda runs, level: 0.0, assumptions=(never,))
+    with pytest.raises(ValueError, match="`levels` must be of .* has another level"):
+        dataclasses.replace(paper, statements=(dataclasses.replace(wrong, checks=(check,), clauses=()),))
+
+
+def test_what_is_expected_is_asked():
+    """A check that should hold where it is not asked would never fail."""
+    with pytest.raises(ValueError, match="`expected` must be one of 'full flow', but got 'theory flow'"):
+        Check("error", ("full flow",), lambda runs, level: 0.0, expected=("theory flow",))
 
 
 def test_engines_name_no_paper():

@@ -276,7 +276,7 @@ def classes_of_bags(bags: Bags) -> SequenceClasses:
         If it is no Bags, a next token follows several queries, or targets are no tokens: the paper's classes have one
         query for each next token.
     """
-    checks.instance("data", bags, Bags)
+    checks.instance("data", bags, Bags, rule="be a Bags or a SequenceClasses")
     if bags.target.ndim != 1:
         raise checks.reject("data", "have next tokens as targets", "distributions over them")
     share = np.repeat(bags.weight / np.add.reduceat(bags.count, bags.indptr[:-1]), np.diff(bags.indptr))
