@@ -5,6 +5,7 @@ import pytest
 from figure_rules import drawn
 
 from theory.scan_and_snap.proofs.slowdown import late_ratio
+from yzflow.papers.scan_and_snap import late
 from yzflow_studies.overtaking import study
 
 
@@ -21,6 +22,17 @@ def test_where_the_full_flow_overtakes():
     assert np.isfinite(found.values).all()
     assert (np.diff(found.values, axis=0) > 0).all() and (np.diff(found.values, axis=1) < 0).all()
     assert np.isinf(study.overtaking(n_classes=10, vocab_sizes=[1000], overlaps=[0.01], last=100.0).values).all()
+
+
+def test_with_moving_features_the_lead_stays_where_k_is_m_and_is_lost_else():
+    options = {"n_classes": 5, "common": 0.4, "n_distinct": 2, "eta_z": 1e-3}
+    full, theory = (
+        late.late_flow([6.0, 8.0, 30.0], vocab_size=5, **options)["z"].values,
+        late.theory_logit([6.0, 8.0, 30.0], vocab_size=5, **options),
+    )
+    assert (full < theory).all() and full[-1] / theory[-1] < full[0] / theory[0]  # the multiple tends to one from above
+    (full,) = late.late_flow([500.0], vocab_size=15, **options)["z"].values
+    assert full > late.theory_logit([500.0], vocab_size=15, **options)[0]
 
 
 def small_speeds():

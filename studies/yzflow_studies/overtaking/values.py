@@ -47,6 +47,19 @@ STUDIES = (
     ),
     Study("limit", limit, {"sizes": [(5, 60, 0.967), (4, 4, 0.3), (3, 30, 0.2)], "ln_t": 20_000.0}, FROZEN),
     Study("lost", moving, {**MOVING, "eta_z": 1e-3, "ln_t": [4.6, 6.9, 9.2, 13.8, 50.0, 100.0, 1000.0]}, OUTSIDE),
+    Study(
+        "equal",
+        moving,
+        {
+            **MOVING,
+            "m": 5,
+            "rho": 0.3,
+            "n_distinct": 1,
+            "eta_z": 1e-3,
+            "ln_t": [2.3, 4.6, 6.9, 13.8, 50.0, 100.0, 1000.0],
+        },
+        OUTSIDE,
+    ),
     Study("never", moving, {**MOVING, "eta_z": 0.5, "ln_t": GRID}, OUTSIDE),
     Study("paper", moving, {**MOVING, "m": 1000, "k": 10, "rho": 0.0101, "eta_z": 1e-3, "ln_t": GRID}),
 )

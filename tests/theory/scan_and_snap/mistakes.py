@@ -291,6 +291,21 @@ MISTAKES = {
         {"orbit": lambda k, w, A: late_full_flow.orbit(k, w, A * sp.sqrt(k / (k + 1)))},
         "K = M: the orbit",
     ),
+    "late_full_flow: a lead from the start on": (
+        late_full_flow,
+        {"lead": lambda k, u, d: (1 - d) * sp.exp(u) * (u - 1)},
+        "ahead: beyond",
+    ),
+    "late_full_flow: a lead that shrinks": (
+        late_full_flow,
+        {"lead": lambda k, u, d: -late_full_flow.lead(k, u, d)},
+        "ahead: the bound rises",
+    ),
+    "late_full_flow: another orbit for the theory": (
+        late_full_flow,
+        {"theory_rate": lambda m, k: late_full_flow.theory_rate(m, k) / m},
+        "ahead: the theory's",
+    ),
     "late_full_flow: exponent 1/2": (
         late_full_flow,
         {"exponent": lambda m, k: sp.Rational(1, 2)},

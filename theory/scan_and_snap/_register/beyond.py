@@ -12,7 +12,7 @@ from theory.scan_and_snap._register.assumptions import (
     ZERO_DECODER,
 )
 from theory.scan_and_snap._register.common import PROOFS, closed, statement
-from theory.scan_and_snap.proofs import late_exponent, true_gradient
+from theory.scan_and_snap.proofs import late_exponent, late_full_flow, true_gradient
 from theory.scan_and_snap.proofs.finite_sequences import BERNSTEIN, COVARIANCE, FACTORIAL, SIXTH, SIZE_BIAS
 from theory.statements import Clause, Remark
 from theory.symbolic import part
@@ -245,13 +245,12 @@ STATEMENTS = (
         "Late attention",
         "Attention does not freeze (not in the paper)",
         "K equal classes with one common and one distinct token each: in the full flow the common token's share falls"
-        " like a power of ln t, with the exponent 1 at K = M. For K < M the exponent is proved where the common token's"
-        " logit falls from some time on, and it falls at all times from a zero decoder with M w(0)^2 <= 1, and for 2 K"
-        " <= M with max(K, 8) w(0)^2 <= 1, w(0) the common token's share over the norm of the distinct ones'. It falls"
-        " for ever, too, once five inequalities hold"
-        " together. It does not from every start: where nearly all of a sequence is the common token it rises for a"
-        " while, and falls again. From starts in between that it falls is measured, and enclosed at some settings"
-        " (finding 50).",
+        " like a power of ln t, with the exponent 1 at K = M, where it ends below that of the theory flow. For K < M"
+        " the exponent is proved where the common token's logit falls from some time on, and it falls at all times from"
+        " a zero decoder with M w(0)^2 <= 1, and for 2 K <= M with max(K, 8) w(0)^2 <= 1, w(0) the common token's share"
+        " over the norm of the distinct ones'. It falls for ever, too, once five inequalities hold together. It does"
+        " not from every start: from one at which nearly all of a sequence is the common token it rises for a while,"
+        " and falls again. That it falls from starts in between is measured, and enclosed at some (finding 50).",
         rf"\tfrac{{f_c}}{{f_d}} \sim \text{{const}} \cdot (\ln t)^{{-\alpha}},\quad \alpha = {f.LATE_EXPONENT}",
         clauses=(
             Clause(
@@ -278,6 +277,16 @@ STATEMENTS = (
                     PROOFS["late_full_flow"],
                     "K = M",
                     prose=("the loss falls to zero, so that A grows without end, like ln t",),
+                ),
+            ),
+            Clause(
+                "K = M, ahead of the theory flow",
+                rf"z < z_{{\text{{theory}}}} \text{{ from some time on, for ever}}:\quad \text{{the lead grows where }}"
+                rf" {f.LEAD_GROWS} > 0,\quad u = dA",
+                prove=part(
+                    PROOFS["late_full_flow"],
+                    "ahead",
+                    prose=("the loss falls to zero, so that A grows without end, like ln t", late_full_flow.ADDS_UP),
                 ),
             ),
             Clause(

@@ -16,12 +16,13 @@ from collections.abc import Sequence
 
 import sympy as sp
 
-from theory.scan_and_snap.proofs import theorem1
+from theory.scan_and_snap.proofs import lemma6, theorem1, theorem4
 from theory.symbolic import Claim, Derivation, Scalar, joined
 from theory.symbolic.model import named
 
 ETA_Y, ETA_Z, P, Q, X = sp.symbols("eta_Y eta_Z p q x", positive=True)
 RHO = 1 / (1 + X)
+ADDS_UP = "a rate of order 1/ln t adds up without end over t"
 
 
 def rates(
@@ -47,6 +48,11 @@ def orbit(k: sp.Expr, w: sp.Expr, A: sp.Expr) -> sp.Expr:
     return 1 / w**2 - 2 * sp.log(w) - (k - 1) * (1 + 1 / k) * ETA_Z / ETA_Y * A**2
 
 
+def lead(k: sp.Expr, u: sp.Expr, d: sp.Expr) -> sp.Expr:
+    """K = M: by at least this over exp(u) + K - 1, exp(A) + (K - 1) A gains on the theory's, per eta_Y."""
+    return (1 - d) * (sp.exp(u) * (u - 1) - (k - 1))
+
+
 def exponent(m: sp.Expr, k: Scalar) -> sp.Expr:
     """alpha: c/d falls like (ln t)^-alpha in the end, the logit like -alpha/(1 + 1/K) ln ln t."""
     return (k - 1) / (m - 1)
@@ -67,6 +73,7 @@ def derive(
     rates: Claim = rates,
     ratio: Claim = ratio,
     orbit: Claim = orbit,
+    lead: Claim = lead,
     exponent: Claim = exponent,
     theory_rate: Claim = theory_rate,
     theory_time: Claim = theory_time,
@@ -78,6 +85,7 @@ def derive(
         *(_reduction(k, m, rates) for k, m in sizes),
         _frozen(rates, ratio),
         _orbit(rates, orbit),
+        _ahead(rates, orbit, lead, theory_rate, theory_time),
         _exponent(rates, exponent),
         _theory(theory_rate, theory_time),
     )
@@ -99,6 +107,11 @@ def derive(
             r" $dw/dz = (1+1/K)w$, the orbit $w^{-2} - 2\ln w - (K-1)(1+1/K)\frac{\eta_Z}{\eta_Y}A^2$ is constant."
             r" $A \to \infty$ because the loss falls to 0, so $w \sim 1/A \sim 1/\ln t$: exactly, $(1+1/K)z ="
             r" -\ln\ln t + O(1)$.",
+            r"*K = M, ahead of the theory.* The theory flow has this orbit with $x = Mh$ in the place of A. Of $e^x +"
+            r" (K-1)x$ it gains $\eta_Y$ a step; of $e^A + (K-1)A$ the full flow gains $\eta_Yd\,\frac{e^A + K - 1}{e^u"
+            r" + K - 1}$, more by at least $\eta_Y(1-d)\frac{e^u(u-1) - (K-1)}{e^u + K - 1}$, as $e^{(1-d)A} \ge 1 +"
+            r" (1-d)A$: more once u is past the $u^*$ of $t^*$. With $1 - d \sim w^2/2$ and $w \sim 1/\ln t$ this is of"
+            r" order $1/\ln t$ in the end, and its sum has no bound: from some time on $A > x$, and z is the lower.",
             r"*K < M, leading order.* Margins stay within O(1) of $s = \ln t$ of each other, so $A = s/d$, $dB = -cC$."
             r" As $c \to 0$: $p/q \to 1$, $tp \to K/(\eta_YM)$, $dC/ds = c$, and $dz/ds = \frac{\eta_ZK}{\eta_YM}"
             r" c[(M-K)C - (M-1)cs]$. This drives the bracket to 0, since $cs \to \infty$: $c = s^{-\alpha}$, $C ="
@@ -115,6 +128,7 @@ def derive(
             "a differential inequality gives u = ln t + O(1)",
             "by contradiction with the frozen flow, features that converge in place of frozen ones",
             "the loss falls to zero, so that A grows without end, like ln t",
+            ADDS_UP,
         ),
     )
 
@@ -215,6 +229,29 @@ def _orbit(rates, orbit):
     constant = orbit(k, w, A)
     change = sp.diff(constant, w) * w * (1 + 1 / k) * dz + sp.diff(constant, A) * dA
     return {"K = M: the orbit": change}
+
+
+def _ahead(rates, orbit, lead, theory_rate, theory_time):
+    """K = M: the theory's x = M h in the orbit, and what exp(A) + (K - 1) A gains on exp(x) + (K - 1) x."""
+    k, w, x, A, d = sp.symbols("K w x A d", positive=True)
+    accumulated = theorem4.accumulated(k, k, ETA_Y, ETA_Z, x / k)
+    of_theory = 2 * (1 + 1 / k) * (theory_time(k, k, w**2) - theory_rate(k, k) * accumulated)
+    u, total = d * A, sp.exp(d * A) + k - 1  # 1/p
+    rate = rates(k, k, sp.sqrt(1 - d**2), d, A, sp.Integer(0), sp.Integer(0))[0].subs(P, 1 / total)
+    more = d * (sp.exp(A) + k - 1) - total
+    gained = (sp.exp(A) + k - 1) * rate - (sp.exp(x) + k - 1) * lemma6.rate(k, x / k, ETA_Y)
+    # exp((1 - d) A) = 1 + (1 - d) A + c, with c >= 0.
+    beyond = d * sp.exp(u) * (sp.exp((1 - d) * A) - 1 - (1 - d) * A)
+    room, margin = sp.Symbol("c", nonnegative=True), sp.Symbol("u", positive=True)
+    return {
+        "ahead: the theory's orbit": orbit(k, w, x) - of_theory,
+        "ahead: what A gains on the theory": gained - ETA_Y * more / total,
+        "ahead: beyond its bound": sp.expand(more - lead(k, u, d) - beyond),
+    }, {
+        "ahead: not below it": (d * sp.exp(u) * room, ">= 0"),
+        "ahead: the bound rises with the margin": (sp.diff(lead(k, margin, 1 / (1 + w)), margin), "> 0"),
+        "ahead: a larger A, a smaller share": (sp.diff(orbit(k, w, A), w), "< 0"),
+    }
 
 
 def _exponent(rates, exponent):
