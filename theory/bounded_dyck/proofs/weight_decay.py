@@ -72,8 +72,8 @@ def derive(
             r" apart: half of $\tau$ as soon as $\lambda \le \pi\tau^2/(16 R_0)$.",
             r"$R(\theta_\lambda) \le R_0$ up to what the loss can gain, 0; a head of L matrices then has a Lipschitz"
             r" constant of at most $(R_0/L)^{L/2}$, by the inequality of the two means.",
-            r"Theorem 2: $S \le P(1 + 2\gamma/\tau)/n$ in the limit $\lambda \to 0$, and twice $\gamma/\tau$ there from"
-            r" $\lambda = \pi\tau^2/(16 R_0)$ on. $\pi$ falls exponentially with the length, and so does that"
+            r"Theorem 2: $S \le P(1 + 2\gamma/\tau)/n$ in the limit $\lambda \to 0$, and with twice $\gamma/\tau$ in it"
+            r" as soon as $\lambda \le \pi\tau^2/(16 R_0)$. $\pi$ falls exponentially with the length, and so does that"
             r" $\lambda$: the limit is taken at each length by itself.",
         ),
         scope="any number of brackets, lengths and decay; the Lipschitz constant of heads of two and three layers",
