@@ -267,6 +267,16 @@ def test_distinct_growth_of_one_token_and_of_equal_tokens():
     np.testing.assert_allclose(attention.distinct_growth(1e3, np.ones(4)), math.exp(500), rtol=1e-11)
 
 
+def test_the_lower_bound_as_printed_fails_until_attention_has_grown_k_fold():
+    """(12) with B_n K times too large: at once, but late only where f^2 starts above 1/K."""
+    for distinct, fails_late in (([1.1] + [1.0] * 9, False), ([1.1, 1.0], True)):
+        start = distinct[0] / np.linalg.norm(distinct)
+        for exponent, fails in ((0.1, True), (60.0, fails_late)):
+            chi = attention.distinct_growth(exponent, np.array(distinct))[0]
+            printed, right = (attention.growth_bounds(k * exponent, start)[0] for k in (2, 1))
+            assert (printed > chi) == fails and chi >= right
+
+
 def test_distinct_growth_of_many_near_ties():
     p = np.append(np.full(3000, 1 - 1e-6), 1.0)
     b = np.geomspace(1e-3, 3e2, 40)

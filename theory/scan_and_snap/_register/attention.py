@@ -175,7 +175,8 @@ STATEMENTS = (
         sharper="in (10) itself Assumption 1(c) is not needed: (11) is exact, and (12) holds, at any learning rates.",
         assumptions=THEOREM_1,
         errata=(
-            "B_n is K times too large, as the rates of Lemma 4 are; the lower bound then fails.",
+            "B_n is K times too large, as the rates of Lemma 4 are; the lower bound then fails as long as f_nl0^2 is"
+            " below K times its start in the mean over B_n, hence always for f_nl0(0)^2 >= 1/K.",
             Remark(
                 "Exact in the theory flow; in the full flow f moves while Y accumulates it: (11) holds to "
                 "O(eta_Z/eta_Y)."

@@ -49,7 +49,7 @@ STATEMENTS = (
         errata=(
             Remark(
                 "The shortest certificate is not enough for all sets: against the q keys closest to another key it "
-                "needs m of about 8 q^2 ln(N/q), at N = 1024 from q = 4 on. With the nearest keys pinned (exclusion) "
+                "needs m of about 8 q^2 ln(N/q), and more for the smallest q. With the nearest keys pinned (exclusion) "
                 "m = 12 q ln N was enough for all sets that were tried; that some m of order q log N is for all is the "
                 "slides' theorem, not our proof."
             ),
