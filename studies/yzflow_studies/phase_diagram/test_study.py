@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from dynamics import gradient_flow, gradient_flow_ensemble
 from theory import attention, decoder
+from yzflow.papers.scan_and_snap import late
 from yzflow.papers.scan_and_snap import phase_transition as pt
 from yzflow.papers.scan_and_snap.settings import single_common_token
 from yzflow_studies.phase_diagram import study as pd
@@ -95,6 +96,17 @@ def test_gamma_collapses_over_classes_and_rates_and_not_over_the_vocabulary():
     half = own.gamma(float(curves["half"][0]) * own.transition_time) / own.peak_gamma
     assert half == pytest.approx(0.5, abs=1e-4)
     assert float(curves["half"][1]) < float(curves["half"][0]) < 3
+
+
+def test_the_number_of_distinct_tokens_matters_once_attention_has_moved_far():
+    """At one K, M, overlap and ratio of the rates, in units of t*: the fall of the common token in the theory flow."""
+    t_star = decoder.transition_time(vocab_size=100, n_classes=2, eta_y=1.0)
+    falls = []
+    for number in (1, 5):
+        weight = np.sqrt(0.05 / 0.95) / np.sqrt(number)  # of the common token over all distinct ones, overlap 0.05
+        options = {"n_classes": 2, "vocab_size": 100, "common": weight / (1 + weight), "n_distinct": number}
+        falls.append(-late.theory_logit(np.log([1e-3 * t_star, 1e3 * t_star]), **options, eta_z=100.0))
+    assert falls[1][0] == pytest.approx(falls[0][0], rel=1e-3) and falls[1][1] > 1.1 * falls[0][1]
 
 
 def test_eta_y_is_no_axis():
