@@ -9,11 +9,10 @@ _QUESTIONS = {
     "Theorem 1": (
         "Which of the two flows that train a decoder sends back the gradient of (9) at the very start, and what does "
         "the other one send?",
-        "The modified flow does, up to terms that vanish with $t$. The full flow sends only $s$ = "
-        "<!--v questions_snap.theorem_1.s .3f-->0.027<!--/--> of it: next tokens that never occur, "
-        "<!--v questions_snap.theorem_1 {unseen} of {m}-->990 of 1000<!--/--> here, take up most of it. Set $M = K$, "
-        "and the two nearly "
-        "agree.",
+        "The modified flow does, up to terms that vanish with $t$. Of what attention sees of it, the part across "
+        "$f_n$, the full flow sends only $s$ = <!--v questions_snap.theorem_1.s .3f-->0.027<!--/-->: next tokens that "
+        "never occur, <!--v questions_snap.theorem_1 {unseen} of {m}-->990 of 1000<!--/--> here, take up most of it. "
+        "Set $M = K$, and the two nearly agree.",
     ),
     "Theorem 1(a)": (
         "Take equal overlaps. For which overlaps between 0 and 1 is class $n$ not pushed away from the others?",

@@ -89,7 +89,7 @@ PRESETS = (
         ({"etaY": 0.5, "etaZ": 0.5}, {"etaY": 4.0, "etaZ": 4.0}),
     ),
     Preset(
-        "Where the theory is exact: every next token occurs (K = M)",
+        "Where the theory is nearly exact: every next token occurs (K = M)",
         "With as many next tokens that occur as there are in the vocabulary, the paper's simplified decoder is nearly "
         "the true one. The slow-down s is close to one, and the theory flow and the full flow give almost one curve.",
         "Raise M to 1000 and compare the theory flow with the full flow early on. By what factor does attention slow "
