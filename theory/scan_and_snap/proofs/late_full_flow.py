@@ -118,8 +118,9 @@ def derive(
             r" cs/(1-\alpha)$, $\alpha = \frac{K-1}{M-1}$. That the flow does this is proved in `late_exponent`.",
             r"*Theory flow.* $z' = -\eta_Z(1-\rho)\xi$ with $\xi = \gamma(K-1)\rho\beta(\rho)$ of Theorem 1, so that"
             r" $dz/d\Gamma$ is a rational function of $y = (c/d)^2$: $\Gamma$ in closed form, and $y \sim 1/\Gamma$,"
-            r" $(1+1/K)z \sim -\ln\ln t$, once $My \ll 1$. While $My \gg 1 \gg Ky$ it is $y \sim \Gamma^{-1/2}$: the"
-            r" $-\frac12\ln\ln t$ of Theorem 4.",
+            r" $(1+1/K)z \sim -\ln\ln t$, once $My \ll 1$. While $My \gg 1 \gg Ky$ it is $-dz/d\Gamma \sim (K-1)y^2$,"
+            r" $y \sim \Gamma^{-1/2}$: $(1+1/K)z$ falls like the $-\frac12\ln\ln t$ of Theorem 4, whose norm stands"
+            r" still.",
         ),
         scope="all K and M: the reduced system, frozen features, the orbit at K = M, the theory flow; the exponent at"
         " K < M: leading order. The reduced system is written out for (K, M) = (2, 3), (3, 5), (3, 3) besides",
@@ -280,4 +281,8 @@ def _theory(theory_rate, theory_time):
     speed = (1 - rho) * (k - 1) * rho * theorem1.beta(m, k, rho)  # -dz/dGamma
     # dy/dz = 2 (1 + 1/K) y.
     found = sp.diff(theory_time(m, k, y), y) * 2 * (1 + 1 / k) * y * -speed
-    return {"theory: y as a function of Gamma": found - theory_rate(m, k)}
+    stage = sp.limit(sp.cancel(speed / y**2), m, sp.oo)  # M y >> 1, and then K y << 1
+    return {
+        "theory: y as a function of Gamma": found - theory_rate(m, k),
+        "theory: its stage that Theorem 4 has": sp.cancel(stage).subs(y, 0) - (k - 1),
+    }

@@ -143,7 +143,7 @@ def theory_logit(
         Phi(y) = [1/y - (K + 1 - M) ln y - (M - K)(M - 1)/M ln(1 + M y)]/(2 g),   g = 1 + 1/(K D),
 
     D the number of distinct tokens, Gamma = eta_Z K (M - 1)^2 h(t/K)^2/(2 eta_Y) (128). Theorem 4's logarithm is the
-    case 1/M << y << 1/K. Parameters and errors as for `late_flow`.
+    case 1/M << y << 1/K, with one for g: its norm stands still. Parameters and errors as for `late_flow`.
     """
     s = checks.finite_array("ln_t", ln_t)
     k = checks.integer("n_classes", n_classes, minimum=2)
