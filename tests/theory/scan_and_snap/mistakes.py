@@ -744,6 +744,11 @@ MISTAKES = {
         {"start_constant": lambda m, k, r: (m - 1) * theorem4.speed_constant(k, 1, sp.sqrt(r)) / m},
         "at the start: C_0",
     ),
+    "theorem4: two classes of unequal f begin as fast": (
+        theorem4,
+        {"unequal_start": lambda first, second: sp.Integer(1)},
+        "at the start: two classes",
+    ),
     "theorem4: the full flow begins as fast": (
         theorem4,
         {"full_start_constant": theorem4.start_constant},

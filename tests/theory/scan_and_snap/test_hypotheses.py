@@ -113,6 +113,7 @@ BREAKING = {
     "N >> K^2": of(single_common_token(10, 50_000, 0.03)),
     "M >= 4": of(single_common_token(3, 3, 0.03)),
     "equal overlaps": of(classes_with_common_shares([0.3, 0.3, 0.2], 50_000)),
+    "common tokens that have one f_n in all classes": of(classes_with_common_shares([0.3, 0.2], 50_000)),
     "one common token": of(two_common_tokens(3, 50_000, 0.03)),
     "some class of the query has a distinct token": of(without_distinct()),
     "one query": of(classes_with_common_shares([0.3] * 4, 50_000, n_queries=2)),

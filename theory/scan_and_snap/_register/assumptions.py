@@ -175,6 +175,12 @@ SOME_DISTINCT = Assumption("some class of the query has a distinct token", _dist
 ONE_COMMON = Assumption("one common token", _common)
 ONE_QUERY = Assumption("one query", lambda setting: 1 / len(setting.classes.query_tokens))
 EQUAL_OVERLAPS = Assumption("equal overlaps", lambda setting: tokens.alike(_overlaps(setting)[:, None]))
+# With one common token the overlaps are equal by this, and three classes or more have it by equal overlaps; of two
+# classes, whose one overlap is equal to itself, each has a velocity of its own, by 1 - f_n^2.
+ONE_SHARE = Assumption(
+    "common tokens that have one f_n in all classes",
+    lambda setting: tokens.alike(_features(setting)[:, setting.classes.common_tokens]),
+)
 SYMMETRIC = (
     Assumption(
         "distinct tokens of equal probabilities in all classes",

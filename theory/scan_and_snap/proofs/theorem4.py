@@ -1,6 +1,7 @@
 """Theorem 4, (13)-(14), (118)-(133): the accumulated speed Gamma and the growth exponent B, from (10).
 
-One common token, one query, K classes with probability 1/K each. gamma is that of Theorem 1, h that of Lemma 6.
+One common token of one f_n in all classes, one query, K classes with probability 1/K each. gamma is that of Theorem 1,
+h that of Lemma 6.
 """
 
 from __future__ import annotations
@@ -41,6 +42,11 @@ def full_start_constant(m: sp.Expr, k: sp.Expr, rho: sp.Expr) -> sp.Expr:
     return (m - 1) ** 2 / ((k - 1) * rho * (1 - rho) * m)
 
 
+def unequal_start(first: sp.Expr, second: sp.Expr) -> sp.Expr:
+    """First speed of the common token, two classes with f_1 and f_2, over that by `start_constant` at rho = f_1 f_2."""
+    return (1 - (first**2 + second**2) / 2) / (1 - first * second)
+
+
 def exponent(total: sp.Expr, c0: sp.Expr) -> sp.Expr:
     """(14), (124) with its lower limit: B = 1/4 ln(1 + 4 Gamma/C_0). Printed: 1/4 ln(C_0 + 4 Gamma)."""
     return sp.log(1 + 4 * total / c0) / 4
@@ -76,6 +82,7 @@ def derive(
     speed_constant: Claim = speed_constant,
     start_constant: Claim = start_constant,
     full_start_constant: Claim = full_start_constant,
+    unequal_start: Claim = unequal_start,
     exponent: Claim = exponent,
     common_logit: Claim = common_logit,
     branch_gaps: Claim = branch_gaps,
@@ -92,6 +99,7 @@ def derive(
         {"Gamma": integral - accumulated(m, K, ETA_Y, ETA_Z, h)},
         _constant(speed_constant),
         _start(start_constant, full_start_constant),
+        _unequal(start_constant, unequal_start),
         _exponent(exponent, common_logit),
         _limits(accumulated),
         _branches(*branch_gaps()),
@@ -104,12 +112,15 @@ def derive(
         steps=(
             r"$\Gamma = \eta_Z\int\gamma\,dt$ with $dt = K\,dh\,(M-1+e^{Mh})/\eta_Y$: the factor that makes $\gamma$"
             r" fall cancels, $\Gamma = \eta_Z K (M-1)^2 h(t/K)^2/(2\eta_Y)$.",
-            r"Overlap $\rho = P_c^2 e^{2z}/\rho_0^2$ for every pair. Theorem 1: $\xi/\gamma = (K-1)\beta\rho \to"
+            r"The common token has one $f$ in all classes, so that $\rho = f^2 = P_c^2 e^{2z}/\rho_0^2$ for every pair."
+            r" Theorem 1: $\xi/\gamma = (K-1)\beta\rho \to"
             r" (K-1)\rho^2$ for"
             r" $M \to\infty$, then $\rho\to0$: $\xi = \gamma e^{4z}/C_0$ with $C_0 = \rho_0^4/((K-1)P_c^4)$.",
             r"At the start, for any M, K and $\rho$: $-\dot z/(\eta_Z\gamma) = (1-\rho)(K-1)\rho\beta ="
             r" \frac{(K-1)\rho M(1+(M-1)\rho)}{(M-1)^2(1+(K-1)\rho)}$ exactly, which is $1/C_0$ of a B that begins as"
-            r" fast; in the full flow s times that.",
+            r" fast; in the full flow s times that. Two classes with $f_1 \ne f_2$ begin slower, by $(1 -"
+            r" \frac{f_1^2+f_2^2}2)/(1 - \rho) < 1$, $\rho = f_1f_2$: $\frac{f_1^2+f_2^2}2 - f_1f_2 ="
+            r" \frac{(f_1-f_2)^2}2$.",
             r"Theorem 2 (b), K classes at weight 1/K and $f^2 = \rho \ll 1$: $\dot z = -\eta_Z\xi$.",
             r"$d(e^{-4z})/dt = 4\eta_Z\gamma/C_0$ and $z(0) = 0$: $e^{-4z} = 1 + 4\Gamma/C_0$; $B = \eta_Z\int\xi ="
             r" -z$, so $B(0)=0$.",
@@ -167,6 +178,20 @@ def _start(start_constant, full_start_constant):
         "at the start: C_0": 1 / start_constant(m, K, share) + speed,
         "at the start: C_0 of the full flow": 1 / full_start_constant(m, K, share)
         + slowdown.slowdown(m, K, share) * speed,
+    }
+
+
+def _unequal(start_constant, unequal_start):
+    """Two classes in which the common token has different f_n: the same xi, which `lemma4` weighs by 1 - f_n^2."""
+    less, more, one, m = sp.Symbol("f", positive=True), sp.Symbol("d", positive=True), sp.Symbol("xi"), OTHERS + 1
+    first, second = less, less + more
+    speed = sum(theorem2.common_rate(sp.Rational(1, 2), f, one) for f in (first, second))
+    share = first * second
+    exact = speed.subs(one, share * theorem1.beta(m, 2, share)) * start_constant(m, 2, share)
+    return {"at the start: two classes": sp.cancel(sp.together(unequal_start(first, second) + exact))}, {
+        "at the start: two classes are slower": (
+            sp.factor((1 - share) * (1 - unequal_start(first, second))), "> 0"
+        )
     }
 
 

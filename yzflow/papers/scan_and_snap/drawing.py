@@ -59,7 +59,7 @@ def _classes(
 ) -> SequenceClasses:
     """Classes that share one token or two and have tokens of their own, of several queries."""
     k = choose.integer("K", 2, _MOST_CLASSES)
-    equal = alike or of.EQUAL_OVERLAPS in assumed
+    equal = alike or of.EQUAL_OVERLAPS in assumed or of.ONE_SHARE in assumed
     n_common = choose.integer("common tokens", 1, 1 if of.ONE_COMMON in assumed and outside is not of.ONE_COMMON else 2)
     single = of.ONE_QUERY in assumed and outside is not of.ONE_QUERY
     n_queries = 1 if single else choose.integer("queries", 1, max(1, k // 2))

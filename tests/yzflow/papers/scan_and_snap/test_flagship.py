@@ -29,7 +29,7 @@ def from_the_explorer(preset):
 
 DEMANDED = ("Assumption 2, |lambda_1(E)| < 1/K", "Assumption 2, |lambda_i(E)| >= 6/sqrt(M)", "Assumption 2, M >> K^2",
             "Assumption 1(c), eta_Y >> eta_Z: eta_Y >= 100 eta_Z", "K rho <= 0.1", "M rho >= 8", "one common token",
-            "one query", "equal overlaps", "eta_Y < 1", "classes drawn uniformly")  # fmt: skip
+            "one query", "one f_n in all classes", "eta_Y < 1", "classes drawn uniformly")  # fmt: skip
 
 
 @pytest.mark.parametrize("setting", [flagship.inside(), from_the_explorer(PRESETS[0])], ids=["figure", "first preset"])

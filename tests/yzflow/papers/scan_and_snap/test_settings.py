@@ -95,7 +95,7 @@ def named(number, start):
         ("Corollary 2", "one query", classes_with_common_shares([0.3] * 4, 50, n_queries=2)),
         ("Corollary 2", "distinct tokens of equal probabilities in all classes", rising_common_token(50)),
         ("Corollary 2", "common tokens that have one probability in all classes", rising_common_token(50)),
-        ("Theorem 4", "equal overlaps", classes_with_common_shares([0.3, 0.3, 0.2], 50)),
+        ("Theorem 4", "common tokens that have one f_n in all classes", classes_with_common_shares([0.3, 0.2], 50)),
         ("Theorem 4", "one query", classes_with_common_shares([0.3] * 4, 50, n_queries=2)),
         ("Remark 1", "equal overlaps", classes_with_common_shares([0.3, 0.3, 0.2], 50)),
         ("Theorem 2(b)", "one common token", two_common_tokens(3, 50, 0.2)),
@@ -162,6 +162,21 @@ def test_with_two_queries_the_common_token_falls_at_half_of_theorem_4_s_speed_in
     assert one < check.tolerance < 0.4 < two
     falls = [-run.trajectory("theory flow").dataset["z"].values[-1, :, 0] for run in runs]
     np.testing.assert_allclose(falls[1], np.repeat(falls[0], 2) / 2, rtol=5e-3)
+
+
+def test_theorem_4_needs_one_f_of_the_common_token_in_two_classes():
+    """Two classes have one overlap. With f = 0.85 and 0.05, inside all else, the fall misses B by 36%."""
+    shares = np.array([0.853, 0.0502])
+    setting = Setting("apart", classes_with_common_shares(shares, 100_000, distinct=(1.0,)), 0.5, 1e-3, 150.0)
+    margins = statement("Theorem 4").margins(setting, level="modified flow")
+    assert [text for text, margin in margins.items() if margin < 1] == [
+        "common tokens that have one f_n in all classes"
+    ]
+    runs = audit.Simulations(setting, seed=0)
+    slower = (1 - (shares**2).mean()) / (1 - shares.prod())
+    for level in ("theory flow", "modified flow"):
+        assert named("Theorem 4", "fall of the common token").corrected(runs, level) > 0.3
+        assert named("Theorem 4", "first fall").printed(runs, level) == pytest.approx(1 - slower, abs=0.01)
 
 
 def test_the_early_slow_down_is_for_equal_overlaps_only():
