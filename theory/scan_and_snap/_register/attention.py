@@ -326,8 +326,8 @@ STATEMENTS = (
             "(13) has K (K - 1) terms in z' and K - 1 in xi, and gives both the same C_0.",
             "The snapping stage repeats Theorem 1(b)'s gamma, whose logarithm lacks M.",
             Hypothesis(
-                "rho_0 and P_c have no index of the class: the common token needs one f_n in all classes. Equal overlaps"
-                " say so of three classes or more; two classes with f_1 and f_2 begin (1 - (f_1^2 + f_2^2)/2)/"
+                "rho_0 and P_c have no index of the class: the common token needs one f_n in all classes. Equal"
+                " overlaps say so of three classes or more; two classes with f_1 and f_2 begin (1 - (f_1^2 + f_2^2)/2)/"
                 "(1 - f_1 f_2) times as fast as with one f_n at that overlap, a factor between 1/2 and 1."
             ),
             Slip("Fig. 9's caption has nu = eta_Z/eta_Y; the text, (130) and the panels have nu = eta_Y/eta_Z."),

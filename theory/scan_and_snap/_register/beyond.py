@@ -7,7 +7,11 @@ from theory.scan_and_snap._register import formulas as f
 from theory.scan_and_snap._register.assumptions import (
     ASSUMPTION_1,
     DECODER,
+    EQUAL_OVERLAPS,
     NO_POSITIONS,
+    ONE_COMMON,
+    ONE_QUERY,
+    SYMMETRIC,
     UNIFORM,
     ZERO_DECODER,
 )
@@ -41,7 +45,7 @@ STATEMENTS = (
         r" \approx -\eta_Z\gamma\frac{e^{4z_{ml}}}{C_0}\ \text{(13)}",
         corrected=rf"\tfrac{{\beta}}{{\rho}} - 1 \sim {f.BETA_ERROR},\quad \tfrac{{-\dot z}}{{\eta_Z\gamma(K-1)\rho^2}}"
         rf" - 1 \sim {f.SPEED_ERROR},\quad \tfrac{{d\ln\rho}}{{\eta_Z\xi\,dt}} = -2\left({f.DECAY}\right)",
-        assumptions=(ZERO_DECODER, UNIFORM),
+        assumptions=(ZERO_DECODER, UNIFORM, ONE_COMMON, ONE_QUERY, *SYMMETRIC),
         errata=(
             Remark(
                 "(119) leaves out 1/(M rho), and (13) with it, which is small for M rho >> 1 only. A constant rho_0"
@@ -358,11 +362,12 @@ STATEMENTS = (
     statement(
         "Theorem 2(a), true gradient",
         "Distinct tokens gain without the modified gradient (not in the paper)",
-        "With frozen features xi_n > 0 early for any overlaps; late its limit is not negative, and positive where other"
-        " classes are confused with n; for equal overlaps, hence for two classes, xi_n > 0 at all times. For other"
+        "With frozen features xi_n > 0 early for any overlaps; late, for almost all sets of independent features, its"
+        " limit is not negative, and positive where other classes are confused with n; for equal overlaps, hence for two classes, xi_n > 0 at all times. For other"
         " overlaps of four classes it is not: next to two classes that are nearly the same, a distinct token loses"
         " attention for a while.",
         rf"\xi_n = {f.EARLY_XI} + O(t^2),\quad \lim_{{t\to\infty}}\tfrac{{\eta_Yt}}{{K\ln t}}\xi_n \ge 0",
+        assumptions=(ZERO_DECODER, UNIFORM),
         clauses=(
             Clause(
                 "early",
@@ -391,6 +396,7 @@ STATEMENTS = (
                     "equal overlaps",
                     prose=("p >= q from the sign of the difference of the margins' rates in late_full_flow",),
                 ),
+                assumptions=(EQUAL_OVERLAPS,),
             ),
             Clause(
                 "other overlaps in between, four classes",

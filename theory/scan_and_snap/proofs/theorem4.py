@@ -189,9 +189,7 @@ def _unequal(start_constant, unequal_start):
     share = first * second
     exact = speed.subs(one, share * theorem1.beta(m, 2, share)) * start_constant(m, 2, share)
     return {"at the start: two classes": sp.cancel(sp.together(unequal_start(first, second) + exact))}, {
-        "at the start: two classes are slower": (
-            sp.factor((1 - share) * (1 - unequal_start(first, second))), "> 0"
-        )
+        "at the start: two classes are slower": (sp.factor((1 - share) * (1 - unequal_start(first, second))), "> 0")
     }
 
 
