@@ -282,6 +282,11 @@ MISTAKES = {
         {"average": lambda w, v, c: c * sum(a * b for a, b in zip(w, v, strict=True)) / sum(w)},
         "copies: ",
     ),
+    "strict: an average without weights above the line": (
+        strict,
+        {"average": lambda w, v, c: c * sum(v) / (c * sum(w))},
+        "copies: ",
+    ),
     "transform: a butterfly without its power": (
         transform,
         {"forward": lambda u, v, power: (u + v, u - v)},

@@ -176,7 +176,9 @@ def derive(
         "one layer: p": sp.expand_log(
             2 * TOKENS / WIDTH * sp.log(base(TOKENS, PRIME), 2) + 5 - bits(TOKENS, PRIME, WIDTH), force=True
         ),
-        "copies: an average stays": sp.together(average(weights, values, copied) - average(weights, values, 1)),
+        "copies: an average stays": sp.together(
+            average(weights, values, copied) - sum(w * v for w, v in zip(weights, values, strict=True)) / sum(weights)
+        ),
     }
     for count in SIZES["2N"]:
         roots = sp.symbols(f"x_:{count}")
