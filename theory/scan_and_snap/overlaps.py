@@ -28,7 +28,7 @@ def theorem1a(runs: Runs, level: str) -> float:
         star[1, 2:] = star[2:, 1] = 1
         touch = np.zeros_like(star)
         touch[0, 1] = touch[1, 0] = 1e-6
-        draws = [np.triu(rng.random(star.shape) ** power * (rng.random(star.shape) < 0.6), 1) for power in (0.2, 1, 20)]
+        draws = [np.triu(rng.random(star.shape) ** power, 1) for power in (0.2, 1, 20)]
         for pattern in (star, *(draw + draw.T for draw in draws)):
             largest = np.abs(np.linalg.eigvalsh(pattern)).max()
             overlap = pattern * (0.999 * _sharp_bound(n_classes) / largest) + (touch if pattern is star else 0)

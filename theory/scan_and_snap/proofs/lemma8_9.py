@@ -251,7 +251,7 @@ def _printed_range(late_bound):
     room = constant * (OTHERS + power) - M * time
     size = 1 + sp.exp(X) / X
     scaled = 2 * sp.exp(X) - 1  # M tau at the crossing
-    at_crossing = (size - 1) / size * X / (1 + X) * scaled / size / sp.log(scaled)
+    at_crossing = theorem1.gamma(size, X / size) * scaled / size / sp.log(scaled)
     any_time = sp.Symbol("w", positive=True)  # (1 + omega_1) ln M, which is x at the crossing
     return {
         "late: M tau at the crossing": scaled - lemma6.implicit(size, X / size, 1, 0),
