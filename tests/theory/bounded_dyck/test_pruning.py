@@ -105,6 +105,16 @@ def test_certificates_add_up_over_layers():
     assert pruned.certificate == pytest.approx((3 + c2) * c1 + c2 * 3)
 
 
+def test_units_are_copied_until_none_is_large_or_a_hidden_layer_is_full():
+    """Three layers of weights 2, c copies of each hidden unit: the common largest weight is (8/c^2)^(1/3)."""
+    matrices = [np.full(shape, 2.0) for shape in ((3, 2), (7, 3), (2, 7))]
+    for most, copies in ((None, 3), (20, 2), (13, 1), (5, 1)):
+        found = pruning.balanced_matrices(matrices, most=most)
+        assert [matrix.shape for matrix in found] == [(3 * copies, 2), (7 * copies, 3 * copies), (2, 7 * copies)]
+        assert [np.abs(matrix).max() for matrix in found] == pytest.approx([(8 / copies**2) ** (1 / 3)] * 3)
+        np.testing.assert_allclose(found[2] @ found[1] @ found[0], matrices[2] @ matrices[1] @ matrices[0])
+
+
 def test_larger_networks_come_nearer():
     network = ReluNetwork((np.array([[3.0, -1], [0.5, 2]]), np.array([[1.0, -2]])))
     certificates = [pruning.prune_network(network, n, 0).certificate for n in (10, 40)]

@@ -96,6 +96,19 @@ def test_a_false_bound_is_caught(name, runs, monkeypatch):
     assert check(runs, "modified SGD") > 1e-8
 
 
+@pytest.mark.parametrize(("k", "m", "eta_y"), [(2, 1000, 0.01), (5, 50, 1.0)])
+def test_the_bound_of_sigma_changes_where_the_second_stage_is_long(k, m, eta_y):
+    """(71), from N = K (sqrt(N ln(1/delta)) + 2 x/eta_Y) on, exp(x) = (M - 1) x; a quadratic equation in sqrt N."""
+    x = np.log(m)
+    for _ in range(100):  # the upper solution attracts
+        x = np.log((m - 1) * x)
+    spread = k * np.sqrt(np.log(20))
+    change = ((spread + np.sqrt(spread**2 + 8 * k * x / eta_y)) / 2) ** 2
+    early, late = (coverage.sigma_bound(int(n), k, m, eta_y) for n in (change, change + 1))
+    assert early == pytest.approx(eta_y * (np.sqrt(int(change) / 2 * np.log(40)) + 1))
+    assert late == pytest.approx(spread / np.sqrt(int(change) + 1))
+
+
 def test_theta_and_theorem_1_in_another_form_are_caught(runs, monkeypatch):
     outcome = next(iter(_outcomes(1)))
     right = coverage._last_state(outcome)

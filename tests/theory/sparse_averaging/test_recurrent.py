@@ -105,7 +105,7 @@ def test_separation_is_the_largest_difference_of_averages(n, data):
         assert largest >= 2 / q - 1e-12
 
 
-CASES = [(6, 2, 0.6), (8, 2, 0.5), (9, 3, 0.34), (11, 3, 0.7), (11, 5, 0.4), (12, 4, 0.25), (12, 2, 0.9)]
+CASES = [(6, 2, 0.6), (8, 2, 0.5), (9, 3, 0.34), (11, 3, 0.7), (11, 5, 0.4), (11, 6, 0.3), (12, 4, 0.25), (12, 2, 0.9)]
 
 
 @pytest.mark.parametrize(("n", "q", "error"), CASES)
@@ -120,6 +120,14 @@ def test_packings_are_below_coverings_and_above_the_formula(n, q, error):
     ball = sum(math.comb(n - 1, k) for k in range(math.floor(2 * q * error) + 1))
     assert len(kept) >= 2 ** (n - 1) / ball
     assert averaging.state_bits(n, q, error=error) <= math.log2(enough)
+
+
+def test_bits_are_those_of_a_ball_up_to_half_of_the_tokens_and_of_blocks_beyond():
+    """Any two values differ on more than 2 q eps tokens, for q <= (N + 1)/2: 2.8 of 12, 3 of 100; then one block."""
+    assert averaging.state_bits(13, 7, error=0.2) == pytest.approx(12 - math.log2(1 + 12 + 66))
+    assert averaging.state_bits(101, 50, error=0.03) == pytest.approx(100 - math.log2(1 + 100 + 4950 + 161700))
+    assert averaging.state_bits(13, 8, error=0.2) == averaging.state_bits(101, 52, error=0.03) == 1
+    assert averaging.state_bits(13, 4, error=0.9) == 3  # blocks: the ball of 7 of 12 leaves 0.3 bits
 
 
 @pytest.mark.parametrize(("n", "q"), [(5, 2), (8, 3), (9, 8)])

@@ -238,6 +238,13 @@ def test_attention_alone_is_linear_and_its_errors_do_not_grow(depth):
             "`circuit` must have a gate of its own for the output of each token",
         ),
         (lambda: averaging.match3_power_sums(n_tokens=3, modulus=5, dimension=4), "`dimension` must divide 6"),
+        *(
+            (
+                lambda last=last: averaging.match3_power_sums(n_tokens=3, modulus=5)([0, 1, last]),
+                "`x` must hold integers in [0, 5), but got others",
+            )
+            for last in (5, -1, 0.5)
+        ),
     ],
 )
 def test_refusals(make, message):
