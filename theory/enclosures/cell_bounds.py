@@ -226,7 +226,6 @@ def log_norm(parts: list[list[list[arb]]], rests: list[list[arb]]) -> arb:
     for i, j in pairs:
         spread = sum((abs(other[i, j]) for other in others), arb(0))
         T[i][j] = ((centre[i, j] if i == j else abs(centre[i, j])) + spread).upper()
-    T = [[T[i][j].max(T[j][i]) for j in range(size)] for i in range(size)]
     guess = np.array([[float(entry) for entry in row] for row in T])
     if not np.isfinite(guess).all() or not off < 0.25:
         return arb("inf")

@@ -62,6 +62,46 @@ def _value(jet, at):
     return sum((t * first[a] * second[b] for t, (a, b) in terms if t is not None), arb(0))
 
 
+@pytest.mark.parametrize("degree", range(4))
+@pytest.mark.parametrize("first", [0.25, 3.0])
+@pytest.mark.parametrize("function", ["inverse", "exp", "log", "rsqrt", "product"])
+def test_a_rest_is_no_larger_than_the_worst_case(function, first, degree):
+    """Where all of a jet lowers its first term, or raises that of an exponent or a factor, the rest is reached.
+
+    Terms are series in a further variable, of which a linear one is followed as well.
+    """
+    with precision(100):
+        ctx.cap = 2
+        own, sign = basis(2, degree), 1 if function in ("exp", "product") else -1
+
+        def series(value):
+            return arb_series([value, value / 2], 2)
+
+        terms = [sign * first * series(arb(0.2) ** sum(powers)) for powers in own.exponents[1:]]
+        jet = Jet([arb_series([first, 0], 2), *terms], own, series(arb(first) / 64))
+        compute = {
+            "inverse": lambda a: 1 / a, "exp": lambda a: a.exp(), "log": lambda a: a.log(),
+            "rsqrt": lambda a: a.rsqrt(), "product": lambda a: a * a * first,
+        }[function]  # fmt: skip
+        found = compute(jet)
+        missed = compute(sum(jet.terms[1:], jet.terms[0]) + sign * jet.rest) - sum(found.terms[1:], found.terms[0])
+        if function == "log":
+            missed = -missed
+        for k in range(2):
+            above = found.rest[k] - missed[k]
+            assert above.upper() >= 0 and above < 1e-25 and found.rest[k] > 1e-4
+
+
+@pytest.mark.parametrize("terms", [(1.0, 1.5), (1.0, -3.5), (-1.0, 1.5), (1.0, 0.5)])
+@pytest.mark.parametrize("degree", [1, 2])
+def test_what_may_be_zero_has_no_bound_of_its_inverse(degree, terms):
+    """Of the last one, 1 + s/2, by what it leaves out."""
+    own = basis(1, degree)
+    jet = Jet([*map(arb, terms), *[None] * (degree - 1)], own, arb(0.625))
+    for found in (1 / jet, jet.log(), jet.rsqrt()):
+        assert not found.rest.is_finite()
+
+
 @pytest.mark.parametrize("decoder", ["full", "modified", "theory"])
 @given(st.integers(0, 2**32 - 1))
 @settings(max_examples=5)
@@ -262,6 +302,34 @@ def test_the_logarithmic_norm_is_not_below_an_eigenvalue(seed):
         matrix = parts[0] + signs[0] * parts[1] + signs[1] * parts[2] + rests * rng.choice([-1, 1], (5, 5))
         largest = max(largest, np.linalg.eigvalsh((matrix + matrix.T) / 2)[-1])
     assert largest <= mu < largest + 1.5
+
+
+def test_the_logarithmic_norm_is_attained_where_nothing_is_negative_beside_the_diagonal():
+    """Of D + A s + R with a diagonal D and A, R >= 0 all matrices lie below that at s = 1, by Perron and Frobenius."""
+    rng = np.random.default_rng(0)
+    middle = np.diag([-3.0, 1.0, -1.0, 0.5])
+    part, rests = (rng.uniform(0, 0.2, (4, 4)) for _ in range(2))
+    with precision(60):
+        balls = [[[arb(x) for x in row] for row in table.tolist()] for table in (middle, part, rests)]
+        mu = float(cell_bounds.log_norm(balls[:2], balls[2]))
+    whole = middle + part + rests
+    assert 0 <= mu - np.linalg.eigvalsh((whole + whole.T) / 2)[-1] < 1e-5
+
+
+@pytest.mark.parametrize(
+    ("size", "wrong", "finite"), [(1, 0.9, True), (1, 1.1, True), (3, 0.97, True), (3, 1.03, True), (3, 0.8, False)]
+)
+def test_what_eigenvectors_lack_in_length_is_added_to_the_logarithmic_norm(size, wrong, finite, monkeypatch):
+    rng, eigh = np.random.default_rng(1), np.linalg.eigh
+    bent = wrong * np.eye(size) + rng.uniform(-0.005, 0.005, (size, size))
+    monkeypatch.setattr(np.linalg, "eigh", lambda table: (None, eigh(table)[1] @ bent))
+    for shift in np.linspace(-9, 9, 20):
+        table = rng.normal(size=(size, size)) + shift * np.eye(size)
+        with precision(60):
+            balls = [[arb(x) for x in row] for row in table.tolist()]
+            mu = float(cell_bounds.log_norm([balls], [[arb(0)] * size] * size))
+        above = mu - np.linalg.eigvalsh((table + table.T) / 2)[-1]
+        assert above > 0 and (above < 8 if finite else above == math.inf)
 
 
 @pytest.mark.parametrize(
