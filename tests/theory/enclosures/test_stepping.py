@@ -4,22 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from flint import arb, arb_mat, arb_poly, arb_series, ctx
+from flint import arb, arb_mat, arb_poly, ctx
+from own_steps import Made, near
 
 from theory.enclosures import stepping
-from theory.enclosures.fields import VectorField
 from theory.enclosures.stepping import precision
-
-
-class Made(VectorField):
-    """A field from a function of its series."""
-
-    def __init__(self, weights, derivative):
-        self.weights = np.array(weights, float)
-        self.size = self.weights.size
-        self.derivative = derivative
-
-    derivative = None  # set at once
 
 
 def linear(matrix, weights):
@@ -37,11 +26,6 @@ def sixty_bits():
 
 
 SQUARE = Made([4.0], lambda state: [state[0] * state[0] / 2])  # x' = x^2 / 2, of the Jacobian x
-
-
-def near(bound, exact):
-    """Whether a bound is not below what it bounds, nor above it by more than round-off."""
-    return -1e-12 * abs(exact) <= float(bound) - exact <= 1e-7 * abs(exact)
 
 
 def test_a_jacobian_has_rows_of_velocities_and_columns_of_variables():
