@@ -169,6 +169,7 @@ class Quantity(Elementary):
         )
 
     def __neg__(self) -> Quantity:
+        ctx.cap = ORDER + 1
         return Quantity(-self._thin, -self._wide, self.span, self._error, self._slope_error)
 
     def __sub__(self, other: Quantity | float) -> Quantity:
@@ -292,7 +293,6 @@ class Quantity(Elementary):
         known = exact(before)
         if known is None:
             raise checks.reject("before", "be a ball, or a number that is exact", checks.brief(before))
-        ctx.cap = ORDER + 1
         order = min(self._thin.prec, self._wide.prec - 1)
         terms = [self._thin[k] / (k + 1) for k in range(order)]
         last = self._wide[order] / (order + 1)

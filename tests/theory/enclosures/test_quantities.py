@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dynamics import SequenceClasses
 from theory.enclosures import Enclosure, enclose_flow
-from theory.enclosures.quantities import ORDER, Quantity, Span
+from theory.enclosures.quantities import ORDER, Quantity, Span, midpoint_and_radius
 from theory.enclosures.stepping import ball_of, moved, precision
 
 # Of a ripple on a polynomial, size cos(rate t): a fast one, and one that is almost a displacement.
@@ -63,25 +63,95 @@ def test_balls_hold_what_the_errors_allow(operation, ripple, seed, width):
         assert found.upper - found.lower < 20 * (width + ripple[0])
 
 
-@pytest.mark.parametrize(
-    ("compute", "slope"),
-    [
-        (lambda a: a.exp(), math.exp(2)),
-        (lambda a: a.log(), 0.5),
-        (lambda a: a.sqrt(), 0.5 / math.sqrt(2)),
-        (lambda a: a.rsqrt(), 0.5 / 2**1.5),
-        (lambda a: 1 / a, 0.25),
-        (lambda a: a * a, 4.0),
-    ],
-)
-def test_a_small_error_grows_by_the_slope_and_no_more(compute, slope):
-    """Of a constant 2 with an error of 1e-6: the width of the ball is 2e-6 times the slope there, to first order."""
+# With the first two derivatives.
+FUNCTIONS = {
+    "exp": (lambda a: a.exp(), math.exp, math.exp),
+    "log": (lambda a: a.log(), lambda x: 1 / x, lambda x: -1 / x**2),
+    "sqrt": (lambda a: a.sqrt(), lambda x: 0.5 * x**-0.5, lambda x: -0.25 * x**-1.5),
+    "rsqrt": (lambda a: a.rsqrt(), lambda x: -0.5 * x**-1.5, lambda x: 0.75 * x**-2.5),
+    "inverse": (lambda a: 1 / a, lambda x: -(x**-2), lambda x: 2 * x**-3),
+    "square": (lambda a: a * a, lambda x: 2 * x, lambda x: 2),
+    "sin": (lambda a: a.sin(), math.cos, lambda x: -math.sin(x)),
+    "cos": (lambda a: a.cos(), lambda x: -math.sin(x), lambda x: -math.cos(x)),
+    "arctan": (lambda a: a.arctan(), lambda x: 1 / (1 + x * x), lambda x: -2 * x / (1 + x * x) ** 2),
+    "erf": (
+        lambda a: a.erf(),
+        lambda x: 2 / math.sqrt(math.pi) * math.exp(-x * x),
+        lambda x: -4 * x / math.sqrt(math.pi) * math.exp(-x * x),
+    ),
+    "difference": (lambda a: 3 - a, lambda x: -1, lambda x: 0),
+    "sum": (lambda a: a + a, lambda x: 2, lambda x: 0),
+    "sum with a number": (lambda a: a + 3, lambda x: 1, lambda x: 0),
+    "product with a number": (lambda a: a * 3, lambda x: 3, lambda x: 0),
+}
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("at", [0.5, 2.0])
+def test_small_errors_grow_by_the_slope_and_the_bend(function, at):
+    """Of x = at + 3 t, known to 1e-6 with a derivative known to 1e-7 or 1e-5, to first order.
+
+    The value is known to |g'| e, and the derivative to |g''| e |x'| + |g'| e'; that of roots to twice that.
+    """
+    compute, slope, bend = FUNCTIONS[function]
+    error = 1e-6
+    for beside in (1e-7, 1e-5):
+        with precision(100):
+            span = Span(0.0, 0.0, arb(0), arb(0))
+            ctx.cap = 20
+            x = Quantity(arb_series([at, 3], ORDER), arb_series([at, 3], ORDER + 1), span, arb(error), arb(beside))
+            ctx.cap = 1  # what arithmetic needs, it sets itself
+            found = compute(x)
+            ctx.cap = 1
+            value, rate = found.ball(), found.rate.ball()
+        assert float(value.rad()) == pytest.approx(error * abs(slope(at)), rel=1e-4)
+        least = abs(bend(at)) * error * 3 + abs(slope(at)) * beside
+        assert float(rate.mid()) == pytest.approx(3 * slope(at), rel=1e-4)
+        assert least * (1 - 1e-4) < float(rate.rad()) < least * (2.01 if "sqrt" in function else 1 + 1e-4)
+
+
+@pytest.mark.parametrize("ripple", [(0.0, 1.0), *RIPPLES])
+def test_an_integral_holds_those_of_all_that_the_errors_allow(ripple):
+    """Of a polynomial of a degree above that of the series; its error is that of the integrand times the length."""
+    size, rate = ripple
+    rng = np.random.default_rng(0)
     with precision(100):
+        span = Span(0.5, 1.5, arb(1), arb(0, 0.5))
+        coefficients = rng.uniform(-1, 1, 9)
+        integrand, f = rippled(coefficients.tolist(), span, size, rate)
+        ctx.cap = 1
+        found, end = integrand.integral(arb(0.25))
+        whole = np.polynomial.Polynomial(coefficients).integ()
+
+        def exact(t):
+            return 0.25 + whole(t) - whole(0.5) + size / rate * (np.sin(rate * t) - np.sin(rate * 0.5))
+
+        for t in np.linspace(0.5, 1.5, 40):
+            assert found.lower - 1e-12 <= exact(t) <= found.upper + 1e-12
+            assert found.rate.lower - 1e-12 <= f(t)[0] <= found.rate.upper + 1e-12
+        assert end.contains(arb(exact(1.5))) or abs(end - exact(1.5)) < 1e-12
         ctx.cap = ORDER + 1
-        span = Span(0.5, 0.5, arb(0.5), arb(0))
-        two = Quantity(arb_series([2], ORDER), arb_series([2], ORDER + 1), span, arb(10) ** -6, arb(10) ** -6)
-        found = compute(two)
-        assert found.upper - found.lower == pytest.approx(2e-6 * slope, rel=1e-5)
+        span = Span(0.5, 0.75, arb(0.5), arb(0.125, 0.125))
+        two = Quantity(arb_series([2], ORDER), arb_series([2], ORDER + 1), span, arb(0.5), arb(0))
+        found, end = two.integral(arb(0))
+        assert float(end) == 0.5 and float(end.rad()) == pytest.approx(0.125)
+        assert (found.lower, found.upper) == pytest.approx((-0.125, 0.625))
+        assert (found.rate.lower, found.rate.upper) == pytest.approx((1.5, 2.5))
+
+
+def test_a_remainder_is_counted_where_all_other_terms_vanish():
+    with precision(100):
+        span = Span(0.5, 1.0, arb(0.75), arb(0, 0.25))
+        power, _ = rippled(np.polynomial.polynomial.polyfromroots([0.75] * ORDER).tolist(), span, 0.0, 1.0)
+        assert power.lower <= 0 and 0.25**ORDER <= power.upper < 0.25**ORDER * (1 + 1e-6)
+        assert (power < 0.25**ORDER * 0.99).value is None
+
+
+def test_a_float_and_how_far_it_is_from_a_ball_hold_the_ball():
+    with precision(100):
+        for ball in (arb(1) / 3, arb(2, 1e-3), arb(-1) / 3 + arb(0, 1e-17)):
+            middle, radius = midpoint_and_radius(ball)
+            assert arb(middle, radius).contains(ball) and radius < float(ball.rad()) * (1 + 1e-6) + 1e-16
 
 
 def test_the_range_of_a_polynomial_over_a_span():
@@ -107,6 +177,13 @@ def test_zero_at_the_start_is_decided_by_derivatives():
         assert (quantity(0, 1, -4) > 0).value is None  # positive at first, then negative
         assert (quantity(0.0) >= 0).value is True and (quantity(0.0) > 0).value is False
         assert (quantity(1, 1) / quantity(0, 1) > 0).value is None
+        # A start that is not known exactly, a flow that is near the polynomial, and a zero within the span.
+        assert (quantity(arb(0, 1e-9), 1) > 0).value is None
+        near = quantity(0, 1)
+        near._error = arb(1e-9)
+        assert (near > 0).value is None
+        span = Span(0.0, 0.5, arb(0.25), arb(0, 0.25))
+        assert (quantity(0, 1) > 0).value is None
 
 
 @pytest.mark.parametrize("decoder", ["full", "modified", "theory"])
