@@ -145,6 +145,18 @@ def test_a_feature_is_asked_of_one_bag():
             ask(2)
 
 
+def test_a_relative_gain_is_of_the_attention_of_all_bags_of_a_next_token():
+    """Two bags of next token 0, of weights 1/2 and 1/4, with two queries: at zero, attention is in their counts."""
+    bags = Bags(
+        [0, 1, 0], [0, 0, 1], [0, 2, 5, 6], [0, 1, 0, 1, 2, 2], [1, 3, 2, 1, 1, 1.0], [0.5, 0.25, 0.25], vocab_size=3
+    )
+    start = enclose_flow(bags, **SHORT).moment(0.0)
+    shares = (0.5 / 4 + 0.25 / 2) / 0.75, (0.5 * 3 / 4 + 0.25 / 4) / 0.75
+    assert [start.attention(0, token).upper for token in (0, 1)] == pytest.approx(shares)
+    found = start.relative_gain(0, 0, 1)
+    assert found.lower <= (shares[0] / shares[1]) ** 2 - 1 <= found.upper < found.lower + 1e-9
+
+
 def test_a_rate_is_a_derivative():
     flow = enclose_flow(common_and_rest(), **RATES, t_end=3.0, bits=80)
     for quantity in (lambda at: at.loss, lambda at: at.attention(1, 0), lambda at: 1 / at.z(0, 0).exp().sqrt()):
