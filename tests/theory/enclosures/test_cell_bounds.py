@@ -8,6 +8,7 @@ from flint import arb, arb_poly, ctx
 from own_steps import Made, near
 
 from theory.enclosures import cell_bounds, signs
+from theory.enclosures.cell import CellStep
 from theory.enclosures.stepping import precision
 
 WEIGHT = 4.0
@@ -29,6 +30,22 @@ def bounds_of(velocity, degree):
             return Made([WEIGHT], lambda state: [velocity(state[0], s)])
 
     return cell_bounds.Bounds(OneVariable(), degree)
+
+
+def bounds_with_a_clock(velocity, speed=lambda s: 1, degree=2):
+    """Bounds of z' = velocity(u, s), u' = speed(s)."""
+
+    class TwoVariables:
+        def at(self, s):
+            return Made([WEIGHT] * 2, lambda state: [velocity(state[1], s), state[1] * 0 + speed(s)])
+
+        def along(self, own, rest=None):
+            return self.at(own.parameter(0, arb(0), arb(1), rest))
+
+        def everywhere(self):
+            return self.at(arb(0, 1))
+
+    return cell_bounds.Bounds(TwoVariables(), degree)
 
 
 def along(bounds, polynomial):
@@ -188,3 +205,55 @@ def test_a_sign_is_one_at_all_times_and_settings_of_a_box(sign):
         answers.append(found)
         assert least > margin - 1e-12 if found else least < margin + 2 * half + 0.3
     assert 15 < sum(answers) < 45
+
+
+def rising(bounds, polynomials, radius=0.0, start=0.0):
+    """The sign of z' seen over a step of length one."""
+    width = len(bounds.basis)
+    rows = [[arb_poly(p) for p in row] + [arb_poly([0])] * (width - len(row)) for row in polynomials]
+    watch = signs.Watch(bounds, np.array([1.0]))
+    return watch, CellStep(start, start + 1.0, rows, radius * WEIGHT, 0.0)
+
+
+@pytest.mark.parametrize("degree", [0, 1, 3])
+def test_the_first_terms_at_zero_hold_all_settings(degree):
+    """z' = u/(1 - s/4): over t it is 1 + s/4 + s^2/16 + .., which is 1 and up to 1/3 more or less."""
+    bounds = bounds_with_a_clock(lambda u, s: u / (1 - s * 0.25), degree=degree)
+    first, second = signs.Watch(bounds, np.array([1.0]))._leading()
+    assert first.mid() == 1 and near(first.rad(), 1 / 3) and second.is_zero()
+    # What does not begin at zero has no first term to decide by.
+    assert signs.Watch(bounds_with_a_clock(lambda u, s: u + 1), np.array([1.0]))._leading() is None
+
+
+@pytest.mark.parametrize(
+    ("velocity", "end"),
+    [
+        (lambda u, s: u - u * u * u * 0.5, 1.0),  # over t it is 1 - t^2/2
+        (lambda u, s: u - u * u * u * 1.5, 0.5),  # negative at 1
+        (lambda u, s: u - u * u * 4 + u * u * u * 3.6, 0.125),  # negative at 1/2 and not at 1
+    ],
+)
+def test_from_zero_on_a_sum_is_positive_as_long_as_its_series_over_t(velocity, end):
+    watch, step = rising(bounds_with_a_clock(velocity), [[[0]], [[0, 1]]])
+    assert watch._from_zero(step) == end
+
+
+@pytest.mark.parametrize(("factor", "radius", "end"), [(0.022, 0, 1.0), (0.03, 0, 0.5), (0.022, 0.5, 0.5)])
+def test_from_zero_on_the_last_term_is_that_of_all_settings_and_of_the_tube(factor, radius, end):
+    """z' = u - a u^4, u = (1 + s/2) t: over t at least 1/2 - 4 a t^2 (3/2)^3 (3/2 t + r)."""
+    bounds = bounds_with_a_clock(lambda u, s: u - u * u * u * u * factor, lambda s: s * 0.5 + 1)
+    watch, step = rising(bounds, [[[0]], [[0, 1], [0, 0.5]]], radius)
+    assert watch._from_zero(step) == end
+    for time, positive in ((end, True), (2 * end, False)):
+        least = 0.5 - 4 * factor * time**2 * 1.5**3 * (1.5 * time + radius)
+        assert time > 1 or (least > 0) is positive
+
+
+def test_a_sum_is_followed_to_where_it_is_negative():
+    """z' = 1/16 - (t - 1/2)^2 is positive from 1/4 to 3/4 of the step."""
+    watch, step = rising(bounds_of(square, 1), [[[0, -3 / 16, 1 / 2, -1 / 3]]], start=1.0)
+    watch.see(step)
+    assert not watch.alive and watch.reached == 0 and watch.negative == 2
+    watch, step = rising(bounds_of(square, 1), [[[0, 1, 0, -1 / 3 / 0.6]]], start=1.0)  # 1 - t^2/0.6, from 1 to -0.67
+    watch.see(step)
+    assert not watch.alive and 1.7 < watch.reached <= 1 + math.sqrt(0.6) and watch.negative == 2
