@@ -42,6 +42,9 @@ def test_the_coefficients_are_those_of_scipy():
     np.testing.assert_array_equal(np.r_[tableau.C[:n], tableau.C[n + 1 :]], np.r_[SCIPY.C, SCIPY.C_EXTRA])
     for name in ("E3", "E5", "D"):
         np.testing.assert_array_equal(getattr(tableau, name), getattr(SCIPY, name))
+    for table in (tableau.A, tableau.E3, tableau.E5, tableau.D):  # shared by all runs of a process
+        with pytest.raises(ValueError, match="read-only"):
+            table[0, 0] = 1
 
 
 def test_the_coefficients_meet_conditions_of_order():
