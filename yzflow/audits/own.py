@@ -12,7 +12,7 @@ import numpy as np
 
 from dynamics import DivergenceError, IntegrationError
 from dynamics.support import checks
-from theory.statements import Statement
+from theory.statements import Check, Statement
 from yzflow.audits import audit
 from yzflow.audits.case import OwnCase
 from yzflow.audits.verdicts import Row
@@ -80,6 +80,9 @@ def measure(
         for level in (own for own in check.levels if own in case.levels):
             of_row = statement.margins(case.setting, check, level)
             margins |= {text: min(margin, margins.get(text, margin)) for text, margin in of_row.items()}
+            if not _asks(check, level):
+                missing[f"{level}: {check.name} has examples of its own, whatever the data"] = None
+                continue
             try:
                 with np.errstate(all="ignore"):
                     row = audit.measure(statement, check, level, runs, None)
@@ -92,3 +95,23 @@ def measure(
             inside = row.inside and not case.beyond
             rows.append(replace(row, inside=inside, expected=row.expected and inside))
     return rows, replace(case, margins=margins), tuple(missing), runs.modules
+
+
+class _Asked(Exception):
+    """A check asks for a setting."""
+
+
+class _NoRuns:
+    def __getattr__(self, name: str) -> Any:
+        raise _Asked(name)
+
+
+def _asks(check: Check, level: str) -> bool:
+    """Whether a check looks at the setting that it is given."""
+    try:
+        for form in (check.printed, check.corrected):
+            if form is not None:
+                form(_NoRuns(), level)
+    except _Asked:
+        return True
+    return False

@@ -273,3 +273,11 @@ def test_a_check_of_what_has_not_moved_yet_says_so():
     classes = single_common_token(2, 1000, 0.3)
     verdict = yz.check("Scan and Snap: Theorem 3", data=classes, eta_y=1e-4, eta_z=1e-9, t_end=10.0)
     assert any("be so late that attention moves: B_n above 1e-10, but got B_n up to" in one for one in verdict.missing)
+
+
+def test_what_is_computed_on_examples_of_a_check_s_own_is_no_number_of_these_data():
+    verdict = yz.check("Scan and Snap: Theorem 1(a)", data=NO_COMMON, eta_y=0.5, eta_z=0.005, t_end=5.0)
+    rows, missing = {row.check for row in verdict.rows}, " ".join(verdict.missing)
+    others = "stars and random overlaps with |lambda_1(E)| just below 1/sqrt(K - 2)"
+    assert others not in rows and f"{others} has examples of its own" in missing
+    assert "share of the setting's classes with xi_n <= 0" in rows
