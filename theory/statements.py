@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 from dynamics.support import checks as required
 from theory import kernel, papers
@@ -85,6 +86,9 @@ class Statement:
     clauses : tuple of Clause
         Its parts, each with a label of its own; the whole has the weakest. Given in place of ``prove``, ``checks``,
         ``argued`` and ``not_examined``; a statement made of these has one clause, without a name.
+    predicts : callable, optional
+        (setting) -> what it says of this setting before anything is run, in words and numbers: for a reader who asks it
+        of data of their own. ValueError, with the reason, where it says nothing.
 
     Raises
     ------
@@ -107,13 +111,14 @@ class Statement:
     conjecture: bool = False
     refuted: str = ""
     clauses: tuple[Clause, ...] = ()
+    predicts: Callable[[Any], str] | None = None
 
     def __post_init__(self) -> None:
         required.attributes(self, str, "paper", "number", "title", "text", "printed", "refuted")
         required.attributes(self, str, "corrected", optional=True)
         required.attributes(self, [Assumption], "assumptions")
         required.attributes(self, [str], "errata", "argued", "not_examined")
-        required.attributes(self, Callable, "prove", optional=True)
+        required.attributes(self, Callable, "prove", "predicts", optional=True)
         required.attributes(self, [Check], "checks")
         required.attributes(self, [Clause], "clauses")
         required.flag("conjecture", self.conjecture)

@@ -300,7 +300,7 @@ def test_levels_are_those_of_the_paper():
     # An assumption at a level that is not there would never be broken.
     never = Assumption("never", lambda setting: 0.0, ("another level",))
     check = Check("error", paper.levels[:1], lambda runs, level: 0.0, assumptions=(never,))
-    with pytest.raises(ValueError, match="`levels` must be of .* has another level"):
+    with pytest.raises(ValueError, match=r"`levels` must be of .* has another level"):
         dataclasses.replace(paper, statements=(dataclasses.replace(wrong, checks=(check,), clauses=()),))
 
 

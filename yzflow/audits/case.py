@@ -22,9 +22,12 @@ class OwnCase:
         What of the training the paper does not speak of, in words.
     margins : mapping
         The smallest margin of each assumption of what is asked there, which `yzflow.check` finds.
+    predicted : str
+        What the statement says of the setting before anything is run, which `yzflow.check` asks.
     """
 
     setting: Any  # a `Setting`, with what the paper's settings have besides
     levels: tuple[str, ...]
     beyond: tuple[str, ...] = ()
     margins: Mapping[str, float] = field(default_factory=dict)
+    predicted: str = ""

@@ -143,6 +143,7 @@ class StatementVerdict(Examined):
             "labels": [label.as_dict() for label in self.labels],
             "clauses": {clause.name: label.as_dict() for clause, label in self.report.summaries(statement)},
             "margins": self.margins,
+            "predicted": None if self.own is None else self.own.predicted,
             "rows": [row.as_dict() for row in self.rows],
             "checklists": self.checklists(),
             "python": self.python,

@@ -94,7 +94,7 @@ class Examined:
 
     @property
     def place(self) -> str:
-        """The place of a reader's setting: whether it is inside the assumptions, and what is not; else nothing."""
+        """Where a reader's setting stands: inside the assumptions, or outside which; and what is foreseen there."""
         if self.own is None:
             return ""
         outside = [f"{text} (margin {margin:.2g})" for text, margin in self.own.margins.items() if not margin >= 1]
@@ -102,7 +102,8 @@ class Examined:
             f"outside {'; '.join(outside)}" if outside else "inside every assumption that data and rates can break"
         )
         beyond = "; ".join(self.own.beyond)
-        return said + (f"; the statement does not speak of {beyond}." if beyond else ".")
+        said += f"; the statement does not speak of {beyond}." if beyond else "."
+        return f"{said} Foreseen: {self.own.predicted}." if self.own.predicted else said
 
     @property
     def python(self) -> str:

@@ -68,7 +68,8 @@ def own_case(statement: Statement, *, level: str | None, **given: Any) -> OwnCas
 def measure(
     statement: Statement, case: OwnCase, *, seed: int
 ) -> tuple[list[Row], OwnCase, tuple[str, ...], tuple[str, ...]]:
-    """The rows of a statement's checks at the setting, its margins, why others are missing, and modules from outside.
+    """The rows of a statement's checks at the setting, with its margins and what the statement says of it; why others
+    are missing, and modules from outside.
 
     A row is inside only if the training is that of the paper, too. What is not run has assumptions all the same.
     """
@@ -94,7 +95,13 @@ def measure(
                 continue
             inside = row.inside and not case.beyond
             rows.append(replace(row, inside=inside, expected=row.expected and inside))
-    return rows, replace(case, margins=margins), tuple(missing), runs.modules
+    predicted = ""
+    if statement.predicts is not None:
+        try:
+            predicted = checks.instance("predicts", statement.predicts(case.setting), str, rule="return words")
+        except ValueError as error:
+            missing[f"prediction: {str(error).splitlines()[0]}"] = None
+    return rows, replace(case, margins=margins, predicted=predicted), tuple(missing), runs.modules
 
 
 class _Asked(Exception):

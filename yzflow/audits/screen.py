@@ -46,7 +46,7 @@ def screen(verdict: Examined, rows: Sequence[Sequence[str]], command: str) -> li
         lines += _wrapped(formula, f"{name}: ".ljust(13), 2)
     lines += _some([clipped(f"Erratum:     {erratum}") for erratum in statement.errata], 2, "errata")
     said = headline(verdict.columns) if verdict.passed else verdict.outcome
-    lines += ["", *_wrapped(said, "", 3), *_wrapped(verdict.place, "", 3)]
+    lines += ["", *_wrapped(said, "", 3), *_wrapped(verdict.place, "", 4)]
     lines += _some([clipped(f"Not run: {reason}.") for reason in verdict.missing], 2, "levels")
     lines += [clipped(line) for line in outcomes(verdict.columns, statement)]
     rests = [clipped(f"  - {_short(label)}") for _, label in verdict.report.summaries(statement)]

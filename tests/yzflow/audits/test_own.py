@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 import yzflow as yz
 from theory import decoder
+from theory.scan_and_snap.finite_sequences import enumerated_rates
 from yzflow import cli
 from yzflow.audits import audit
 from yzflow.audits._survival_cells import NOTHING
@@ -281,3 +282,26 @@ def test_what_is_computed_on_examples_of_a_check_s_own_is_no_number_of_these_dat
     others = "stars and random overlaps with |lambda_1(E)| just below 1/sqrt(K - 2)"
     assert others not in rows and f"{others} has examples of its own" in missing
     assert "share of the setting's classes with xi_n <= 0" in rows
+
+
+def test_what_the_statement_foresees_of_these_data_is_said_before_what_was_found():
+    """By known numbers: t* in closed form, s by its formula, and the signs over all sequences of these lengths."""
+    classes = yz.SequenceClasses([[0.4, 0.4, 0.2, 0.0, 0.0], [0.4, 0.0, 0.0, 0.4, 0.2]], query=[0, 0], vocab_size=100)
+    asked = {"data": classes, "eta_y": 0.01, "eta_z": 0.001, "t_end": 5.0}
+    peak = yz.decoder.transition_time(vocab_size=100, n_classes=2, eta_y=0.01)
+    assert f"t* = {peak:.1f} steps" in yz.check("Scan and Snap: Theorem 4", **asked).headline
+    rho = 0.4**2 / (0.4**2 + 0.4**2 + 0.2**2)
+    s = (1 - rho) * (1 + rho) / (1 + 99 * rho)
+    verdict = yz.check("Remark 1", **asked)
+    assert f"begins {s:.3g} times as fast in the full flow" in verdict.text() and verdict.as_dict()["predicted"]
+    said = yz.check("Scan and Snap: Theorem 2(a)", **asked, level="theory flow").headline
+    assert "from T = 13 on where long sequences made Y" in said
+    signs = [enumerated_rates(classes, length, np.zeros(5)) * [-1, 1, 1, 1, 1] > 0 for length in (12, 13)]
+    assert not signs[0].all() and signs[1].all()
+
+
+def test_a_statement_that_foresees_nothing_of_these_data_says_why():
+    unequal = yz.SequenceClasses([[0.4, 0.6, 0.0], [0.4, 0.3, 0.3], [0.2, 0.0, 0.8]], query=[0] * 3, vocab_size=10)
+    verdict = yz.check("Remark 1", data=unequal, eta_z=0.001, t_end=2.0)
+    assert any("prediction: `data` must have equal overlaps" in one for one in verdict.missing)
+    assert "Foreseen" not in verdict.outcome and verdict.as_dict()["predicted"] == ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from theory.scan_and_snap import bounds, initial
+from theory.scan_and_snap import bounds, foreseen, initial
 from theory.scan_and_snap import measures as checks
 from theory.scan_and_snap._register import formulas as f
 from theory.scan_and_snap._register.assumptions import (
@@ -76,6 +76,7 @@ STATEMENTS = (
         corrected=rf"\dot z_{{ml}} = {f.DISTINCT_RATE} > 0",
         sharper="in (10) itself Assumption 1(c) is not needed: the signs are those at any learning rates.",
         assumptions=THEOREM_1,
+        predicts=foreseen.lengths,
         errata=("The rate is K times too large, as in Lemma 4; its sign is right.",),
         prove=part(PROOFS["theorem2"], "distinct token"),
         checks=(
@@ -111,6 +112,7 @@ STATEMENTS = (
         corrected=rf"\dot z_{{ml}} = {f.COMMON_RATE} < 0",
         sharper="in (10) itself Assumption 1(c) is not needed: the signs are those at any learning rates.",
         assumptions=(*THEOREM_1, ONE_COMMON, SOME_DISTINCT),
+        predicts=foreseen.lengths,
         errata=("The rate is K times too large, as in Lemma 4; its sign is right.",),
         prove=part(
             PROOFS["theorem2"],
@@ -321,6 +323,7 @@ STATEMENTS = (
             ONE_COMMON,
             ONE_QUERY,
         ),
+        predicts=foreseen.transition,
         errata=(
             "(14), (124), (129) drop the lower limit: B(0) = ln(C_0)/4.",
             "(13) has K (K - 1) terms in z' and K - 1 in xi, and gives both the same C_0.",

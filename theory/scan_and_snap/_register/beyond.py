@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from theory.scan_and_snap import centred, finite_sequences, late_attention, residual
+from theory.scan_and_snap import centred, finite_sequences, foreseen, late_attention, residual
 from theory.scan_and_snap._register import formulas as f
 from theory.scan_and_snap._register.assumptions import (
     ASSUMPTION_1,
@@ -206,6 +206,7 @@ STATEMENTS = (
         r" \tfrac{aN}{\|aN\|},\ a_l = e^{z_l}:\quad v_l^- \le v_l \le v_l^+ \text{ with polynomials } v_l^{\pm}"
         r" \text{ in } \tfrac{1}{T-1},\quad v_l^+ - v_l^- = O(T^{-3})",
         assumptions=(NO_POSITIONS, UNIFORM),
+        predicts=foreseen.lengths,
         clauses=(
             Clause(
                 "to order 1/T",
@@ -363,9 +364,9 @@ STATEMENTS = (
         "Theorem 2(a), true gradient",
         "Distinct tokens gain without the modified gradient (not in the paper)",
         "With frozen features xi_n > 0 early for any overlaps; late, for almost all sets of independent features, its"
-        " limit is not negative, and positive where other classes are confused with n; for equal overlaps, hence for two classes, xi_n > 0 at all times. For other"
-        " overlaps of four classes it is not: next to two classes that are nearly the same, a distinct token loses"
-        " attention for a while.",
+        " limit is not negative, and positive where other classes are confused with n; for equal overlaps, hence for"
+        " two classes, xi_n > 0 at all times. For other overlaps of four classes it is not: next to two classes that are"
+        " nearly the same, a distinct token loses attention for a while.",
         rf"\xi_n = {f.EARLY_XI} + O(t^2),\quad \lim_{{t\to\infty}}\tfrac{{\eta_Yt}}{{K\ln t}}\xi_n \ge 0",
         assumptions=(ZERO_DECODER, UNIFORM),
         clauses=(

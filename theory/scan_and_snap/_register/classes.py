@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from theory.scan_and_snap import bounds, coverage, enclosed, overlaps, visits
+from theory.scan_and_snap import bounds, coverage, enclosed, foreseen, overlaps, visits
 from theory.scan_and_snap import measures as checks
 from theory.scan_and_snap._register import formulas as f
 from theory.scan_and_snap._register.assumptions import (
@@ -113,6 +113,7 @@ STATEMENTS = (
         "Two stages of gamma",
         "Lemma 9, as the theorem repeats it.",
         STAGES % ("", r"\delta'"),
+        predicts=foreseen.transition,
         corrected=PROVED_STAGES,
         errata=(
             "The logarithm lacks M, which Lemma 9 and (57) have: as printed the constant grows with M, like ln M/ln ln"
@@ -317,6 +318,7 @@ STATEMENTS = (
             " which is 1/(1 - rho) at K = M, with errors of order 1/ln t.",
         ),
         assumptions=(FAST_DECODER, ZERO_DECODER, UNIFORM, EQUAL_OVERLAPS),
+        predicts=foreseen.slowdown,
         clauses=(
             Clause(
                 "early",
