@@ -221,7 +221,7 @@ def test_the_first_terms_at_zero_hold_all_settings(degree):
     bounds = bounds_with_a_clock(lambda u, s: u / (1 - s * 0.25), degree=degree)
     first, second = signs.Watch(bounds, np.array([1.0]))._leading()
     assert first.mid() == 1 and near(first.rad(), 1 / 3) and second.is_zero()
-    # What does not begin at zero has no first term to decide by.
+    # A quantity that does not begin at zero has no first term to decide by.
     assert signs.Watch(bounds_with_a_clock(lambda u, s: u + 1), np.array([1.0]))._leading() is None
 
 
