@@ -289,6 +289,18 @@ def test_other_mistakes_are_not_verified(monkeypatch):
         assert wrong.steps and not wrong.verify()
 
 
+def test_no_time_is_left_out_and_none_is_beyond_the_steps():
+    right = decide_cell(SMALL, [LEAD], t_end=1.0, degree=1)[1]
+    later = [dataclasses.replace(step, start=step.start + 0.125, end=step.end + 0.125) for step in right.steps[1:]]
+    assert later and not dataclasses.replace(right, steps=[right.steps[0], *later]).verify()
+    (sign,), falling = decide_cell(SMALL, [(0.0, -1.0, 1.0)], t_end=1.0, degree=1)
+    assert sign.value is False and falling.verify()
+    for time, holds in ((falling.t_reached, True), (falling.t_reached + 0.125, False), (0.0, False)):
+        (row,) = falling.decided
+        told = dataclasses.replace(falling, decided={row: dataclasses.replace(sign, time=time)})
+        assert told.verify() is holds
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_the_logarithmic_norm_is_not_below_an_eigenvalue(seed):
     rng = np.random.default_rng(seed)
