@@ -5,7 +5,7 @@ import itertools
 import pytest
 import sympy as sp
 
-from theory.sparse_averaging.proofs import groups, sorted_groups, transform
+from theory.sparse_averaging.proofs import groups, sorted_groups, strict, transform
 from theory.symbolic import derived
 
 HALF = sp.Rational(1, 2)
@@ -18,7 +18,7 @@ def averages(right, beside, error):
     """
     found = []
     for chosen in itertools.product(*(itertools.product(*one) for one in beside)):
-        above = sp.Integer(sum(right)) + sum(weight * value for weight, value in chosen)
+        above = sum(right, sp.Integer(0)) + sum(weight * value for weight, value in chosen)
         found.append(above / (len(right) + sum(weight for weight, _ in chosen)))
     return min(found) * (1 - error) / (1 + error), max(found) * (1 + error) / (1 - error)
 
@@ -123,3 +123,29 @@ def test_groups(root, modulus):
     least = averages([1] + [0] * (slots - 1), bits, error)[0]
     assert found["one bit of its group is enough"] == least - rounding - threshold
     assert found["all bits of other groups are not"] == threshold - averages([0] * slots, bits, error)[1] - rounding
+
+
+@pytest.mark.parametrize(("wires", "n", "prime"), whole((1, 1, 3), (2, 2, 5), (5, 3, 11)))
+def test_strict(wires, n, prime):
+    """One layer that averages, by all of its inputs; without maps, wires that are off and tokens that leak."""
+    found = margins(strict.derive, w=wires - 1, n=n - 1, s=prime - 2 * n - 1)
+    digits = [n * x[0] + sum(x) for x in itertools.product((0, prime - 1), repeat=int(n))]
+    assert found["one layer: digits do not carry"] == strict.base(n, prime) - 1 - max(digits)
+    assert found["one layer: N times a rounded mean is within 1/2"] == HALF - n * strict.step(n) / 2
+    # Of 2N roots N are copies of the token's own, and the others those of all tokens.
+    assert strict.copies(n) == n
+    assert found["one layer: its own residue occurs more often than all others"] == (n + 1) - (n - 1)
+    off, leak, rounding = strict.wire_error(wires), strict.wrong_weight(wires), strict.fine_step(wires) / 2
+    beside = [((leak,), (-off, off, 1 - off, 1 + off))]
+    worst = max(abs(one - bit) for bit in (0, 1) for x in (bit - off, bit + off) for one in averages([x], beside, 0))
+    # All heads but one read zeros. Bounds are by the weight, where attention has it over one and the weight.
+    gap = strict.input_error() - wires * (worst + rounding) - found["without maps: a fetched input"]
+    assert 0 <= gap <= wires * leak * (2 * off + leak)
+    table = max(abs(one - bit) for bit in (0, 1) for one in averages([bit], [((leak,), (0, 1))], 0))
+    gap = off - table - rounding - found["without maps: what is looked up"]
+    assert 0 <= gap <= leak**2
+    # Signs 2 u - 1 of inputs that are off: scores of the right pair, of one with a wrong bit, and of none.
+    ends = [1 - 2 * strict.input_error(), 1 + 2 * strict.input_error()]
+    right, wrong = min(a + b for a in ends for b in ends), max(a - b for a in ends for b in ends)
+    assert found["without maps: the right pair is ahead of others by 1"] == right - wrong - 1
+    assert found["without maps: and of tokens without a pair"] == right - 1
