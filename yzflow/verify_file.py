@@ -62,7 +62,7 @@ def opened(path: str) -> tuple[dict, dict]:
         entries = archive.infolist()
         names = [entry.filename for entry in entries]
         need("claim.json" in names, "no certificate: it holds no claim")
-        # Another reader reads what this one would skip, or take twice.
+        # Else another reader would read other parts than this one.
         need(len(set(names)) == len(names), "a name stands twice in the file")
         need(all(entry.compress_type == 0 for entry in entries), "a part of the file is compressed")
         members = {entry.filename: archive.read(entry) for entry in entries}

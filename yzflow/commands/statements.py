@@ -78,6 +78,7 @@ def audit(
 @click.option("--markdown", is_flag=True, help="Print a card to paste into a review.")
 @click.option("--verbose", is_flag=True, help="Print all that was computed: every part, setting and scope.")
 @click.option("--data", type=PATH, help="Your own data, in place of the register's settings.")
+@click.option("--vocab-size", type=int, help="With --data: M of classes; of a text, the size of its vocabulary.")
 @click.option("--length", type=int, help="With --data FILE.txt: T, tokens in a window of the text.")
 @click.option("--eta-y", type=float, help="With --data: learning rate of the decoder, per step. Default: 1.")
 @click.option("--eta-z", type=float, help="With --data: learning rate of attention, per step. Default: 0.5.")
@@ -96,6 +97,7 @@ def check(
     markdown: bool,
     verbose: bool,
     data: Path | None,
+    vocab_size: int | None,
     length: int | None,
     page: Path | None,
     as_json: bool,
@@ -109,7 +111,7 @@ def check(
 
     Example: yzflow check "Scan and Snap: Theorem 3"
 
-    Example: yzflow check "Scan and Snap: Theorem 3" --data classes.csv --optimizer adamw --eta-y 0.01 --eta-z 0.001
+    Example: yzflow check "Scan and Snap: Theorem 3" --data classes.csv --vocab-size 2000 --optimizer adamw
     """
     from dynamics.data.reading import read_data
     from yzflow.audits.check import check as run
@@ -120,7 +122,10 @@ def check(
         beside = "--markdown" if markdown else "--json"
         raise ValueError(f"`--verbose` must be left out beside {beside}, which has everything, but got both")
     files_to_write(out, page)
-    own = None if data is None else read_data(data, length=length)
+    for option, value in (("--vocab-size", vocab_size), ("--length", length)):
+        if data is None and value is not None:
+            raise ValueError(f"`{option}` must come with --data, but got {value}")
+    own = None if data is None else read_data(data, length=length, vocab_size=vocab_size)
     verdict = run(statement, data=own, **training, quick=not full, seed=seed, progress=True)
     if page is not None:
         verdict.page(page)

@@ -189,6 +189,11 @@ def test_the_command_asks_for_the_same(tmp_path):
     assert "does not speak of sign" in (tmp_path / "own.html").read_text(encoding="utf-8")
     refused = CliRunner().invoke(cli.main, ["check", THEOREM, "--eta-z", "0.1"])
     assert refused.exit_code == 2 and "`eta_z` must come with `data`" in refused.output
+    larger = CliRunner().invoke(cli.main, [*arguments, "--vocab-size", "50"])
+    assert "K = 2, M = 50" in json.loads(larger.stdout)["rows"][0]["setting"]
+    for option in ("--vocab-size", "--length"):
+        refused = CliRunner().invoke(cli.main, ["check", THEOREM, option, "50"])
+        assert refused.exit_code == 2 and f"`{option}` must come with --data, but got 50" in refused.output
 
 
 def test_the_screen_says_the_verdict_and_where_before_all_else():
