@@ -309,6 +309,10 @@ def _json(path: Path, progress: bool) -> RerunReport:
         raise checks.reject("path", "be JSON of an audit or a check that says how it was made", str(path)) from error
     codes = read_outside(then.get("code", ""))
     check_is_here(codes)
+    if function == "check at own data":
+        raise checks.reject(
+            "path", "be of the register's settings, since a check at your own data holds none of them", path
+        )
     makers: dict[str, Callable[..., Any]] = {"audit": audit, "check": check}
     make = makers[checks.one_of("function", function, tuple(makers))]
     _check_names("arguments", arguments, set(inspect.signature(make).parameters) - {"progress", *OWN_ARGUMENTS})

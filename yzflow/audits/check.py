@@ -251,7 +251,8 @@ def _demonstrated(verdict: Examined) -> str:
     if verdict.statement.conjecture:
         return "n/a: a conjecture; what was measured speaks of a construction against it"
     if not rows:
-        return "n/a: the statement has no check against a simulation"
+        inside = "no check against a simulation" if not verdict.rows else "no measurement inside its assumptions here"
+        return f"n/a: the statement has {inside}"
     printed = sum(judge(row.printed, row.tolerance) is not Verdict.FAILS for row in rows)
     corrected = sum(judge(row.error, row.tolerance) is not Verdict.FAILS for row in rows)
     answer = "yes" if printed == len(rows) else "partial" if printed else "no"

@@ -310,3 +310,13 @@ def test_a_statement_that_foresees_nothing_of_these_data_says_why():
     verdict = yz.check("Remark 1", data=unequal, eta_z=0.001, t_end=2.0)
     assert any("prediction: `data` must have equal overlaps" in one for one in verdict.missing)
     assert "Foreseen" not in verdict.outcome and verdict.as_dict()["predicted"] == ""
+
+
+def test_what_is_measured_outside_is_no_claim_without_a_check(tmp_path):
+    verdict = own(data=NO_COMMON, name="Scan and Snap: Theorem 1", level="full flow", t_end=3.0)
+    assert verdict.rows and not any(row.expected for row in verdict.rows)
+    demonstrated, _ = verdict.checklists().values()
+    assert demonstrated == "n/a: the statement has no measurement inside its assumptions here"
+    (tmp_path / "own.json").write_text(verdict.json())
+    with pytest.raises(ValueError, match="`path` must be of the register's settings, since a check at your own data"):
+        yz.rerun(tmp_path / "own.json")
