@@ -38,11 +38,11 @@ def integrate(
     """Integrate a flow from t = 0.
 
     Zeros of the flow's ``events`` are located in each step to the accuracy of the solution. Signs are compared at ten
-    points of a step: a number that leaves and comes back between two of them goes unseen, and so does one that touches
-    zero; a zero at t = 0 is none. At a "kink" the step ends, and beyond it the integration starts anew, so that no step
-    has both sides in it. Where the derivatives of both sides lead to the surface, the flow slides along it, with their
-    mean that stays on it (Filippov), until one side leads away; two surfaces at once are not slid along. A derivative
-    that jumps at a place which is not declared makes steps stall, which ends the run.
+    points of a step and at the output times: a number that leaves and comes back between two of them goes unseen, and
+    so does one that touches zero; a zero at t = 0 is none. At a "kink" the step ends, and beyond it the integration
+    starts anew, so that no step has both sides in it. Where the derivatives of both sides lead to the surface, the flow
+    slides along it, with their mean that stays on it (Filippov), until one side leads away; two surfaces at once are
+    not slid along. A derivative that jumps at a place which is not declared makes steps stall, which ends the run.
 
     Parameters
     ----------

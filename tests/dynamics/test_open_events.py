@@ -393,3 +393,21 @@ class _Paced:
 def test_what_a_stall_is(small, tried, end, stalls):
     guard, steps = Guard(end), _Paced([1.0] + [small] * 2999, [1] + [tried] * 2999)
     assert any(guard.stalls(steps, size) for size in steps) == stalls
+
+
+@pytest.mark.parametrize("solver", [Solver(), Solver(time_scale="log"), Solver(method="LSODA")])
+def test_output_times_find_zeros_that_lie_close_in_a_long_step(solver):
+    """Steps are as long as the states allow, and a number made of them may turn much faster."""
+
+    class Clock:
+        initial = {"x": 0.0}
+
+        def derivative(self, t, state):
+            return {"x": 1.0}
+
+        def events(self, t, state):
+            return {"wave": np.cos(20 * np.pi * state["x"])}
+
+    zeros = (np.arange(20) + 0.5) / 20
+    found = integrate(Clock(), t_end=1.0, n_times=101, solver=solver).events["wave"]
+    np.testing.assert_allclose(found, zeros, atol=1e-6)

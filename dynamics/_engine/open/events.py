@@ -79,8 +79,9 @@ class Watch:
         (s, state) -> further numbers, above zero until one of them ends a step.
     """
 
-    def __init__(self, flow: Flow, states: States, clock: Clock) -> None:
+    def __init__(self, flow: Flow, states: States, clock: Clock, times: np.ndarray) -> None:
         self._events, self._states, self._clock = getattr(flow, "events", None), states, clock
+        self._outputs = clock.variable(times)
         first = self._numbers(0.0, states.initial)
         self.names = tuple(check_name("events", name) for name in first)
         self.kinds = self._kinds(getattr(flow, "kinds", {}))
@@ -144,8 +145,9 @@ class Watch:
 
     def within(self, start: float, inside: Interpolant, end: float) -> float | None:
         """Note the zeros in a step; where one of them ends it, or None."""
-        places = np.linspace(start, end, _POINTS + 1)
-        places[-1] = end
+        first, last = np.searchsorted(self._outputs, [start, end])
+        places = np.union1d(np.linspace(start, end, _POINTS + 1)[:-1], self._outputs[first:last])
+        places = np.append(places[(places >= start) & (places < end)], end)
         states, side = inside(places), self.side.copy()
         self._starts.append((start, states[0]))
         since, found = np.full(side.size, start), []

@@ -48,7 +48,7 @@ class Integration:
         self.parameters, self.report = parameters, report
         self.evaluations, self.end = 0, float(clock.variable(clock.end))
         self.guard = Guard(self.end)
-        self.watch = Watch(flow, states, clock) if getattr(flow, "events", None) is not None else None
+        self.watch = Watch(flow, states, clock, times) if getattr(flow, "events", None) is not None else None
         self.rows = np.empty((len(times), states.initial.size))
         self.done, self.method = 0, ""
         self.slide: Slide | None = None
