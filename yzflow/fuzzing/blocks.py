@@ -240,7 +240,8 @@ def assumption(statement: Statement, level: str, words: str) -> Assumption:
     known = [one for one in of_all.values() if not one.levels or level in one.levels]
     found = [one for one in known if one.text.startswith(words)]
     if len(found) != 1:
-        rule = f"begin the text of one of {'; '.join(one.text for one in known)}"
+        texts = "; ".join(one.text for one in known) or "no assumption"
+        rule = f"begin the text of one of {texts}, in the {level}"
         raise checks.reject("outside", rule, repr(words))
     return found[0]
 
