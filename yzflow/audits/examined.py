@@ -85,7 +85,8 @@ class Examined:
         """The one sentence that a reader came for."""
         if not self.passed:
             return self.outcome
-        return f"{self.place} {headline(self.columns)}" if self.own else headline(self.columns)
+        said = f"{self.place} {headline(self.columns)}" if self.own else headline(self.columns)
+        return f"{said} Not all of it was run." if self.missing else said
 
     @property
     def columns(self) -> tuple[Column, ...]:

@@ -245,6 +245,7 @@ def test_what_these_data_have_not_is_not_run_and_the_assumptions_are_told_all_th
     assert bool(verdict.rows) == run and (run or verdict.missing)
     assert not any(np.isnan(row.error) for row in verdict.rows)
     assert "Not run: " in verdict.text() or run
+    assert verdict.headline.endswith(" Not all of it was run.") == bool(verdict.missing)
     assert "outside " in verdict.place and "eta_Y >> eta_Z: eta_Y >= 100 eta_Z (margin 0.01)" in verdict.place
 
 
