@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
@@ -126,7 +126,7 @@ def survival(
         ThreadPoolExecutor(1) if workers == 1 else nullcontext() as executor,
     ):
         own = {"executor": executor} if executor is not None else {"workers": workers}
-        runs = sweep(_task(room.paper), grid, store=folder, seeds=[seed], progress=progress, **own)
+        runs = sweep(versioned(_run, room.paper), grid, store=folder, seeds=[seed], progress=progress, **own)
     if runs["failed"].any():
         first = next(text for text in runs["error"].values.ravel() if text)
         raise RuntimeError(f"a run of the table failed: {first}")
@@ -139,9 +139,9 @@ def survival(
     )
 
 
-def _task(paper: str) -> Task:
+def versioned(run: Callable[[dict, int], Mapping[str, Any]], paper: str) -> Task:
     """Task that is swept: for papers that are not ours with their code as its version, since kept runs are of that."""
-    task = resolve(_run)
+    task = resolve(run)
     code = _code(paper)
     if code:
         # In a notebook, whose source is in no file, only their compiled form tells functions from others.

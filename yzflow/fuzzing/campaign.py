@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from theory import papers, statements
 from theory.statements import Check, Statement
 from yzflow.audits import audit, chosen, tried
 from yzflow.audits.enclosing import Enclose, FlowsInBalls
+from yzflow.audits.survival import versioned
 from yzflow.fuzzing import blocks as engine
 from yzflow.fuzzing.blocks import (
     Asked,
@@ -149,6 +151,9 @@ def _swept(asked: Asked, sizes: list[int], seed: int, **how: Any) -> list[Tried]
     found = []
     with tempfile.TemporaryDirectory() as folder:
         how["store"] = folder if how["store"] is None else how["store"]
+        task = versioned(engine.tried, asked.statement.paper)
+        # A store has campaigns on what the statement's checks were then, too.
+        task = replace(task, version=f"{task.version}, {tried.asked(asked.statement, asked.level)}")
         for size in dict.fromkeys(sizes):
             grid: dict[str, list] = {
                 "statement": [asked.statement.id],
@@ -157,9 +162,7 @@ def _swept(asked: Asked, sizes: list[int], seed: int, **how: Any) -> list[Tried]
                 "size": [size],
                 "block": [number for number, own in enumerate(sizes) if own == size],
             }
-            runs = sweep(engine.tried, grid, seeds=[seed], **how).squeeze(
-                ["statement", "level", "outside", "size", "seed"]
-            )
+            runs = sweep(task, grid, seeds=[seed], **how).squeeze(["statement", "level", "outside", "size", "seed"])
             if runs["failed"].any():
                 raise RuntimeError(next(text for text in runs["error"].values if text))
             found += [block_of(text) for text in runs["text"].values]

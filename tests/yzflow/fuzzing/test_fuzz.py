@@ -13,9 +13,12 @@ from click.testing import CliRunner
 from driving import ROOT
 
 import yzflow as yz
+from theory import papers
 from theory.scan_and_snap._register import assumptions as of
 from theory.statements import REGISTER, Check, Statement
+from yzflow.audits import tried
 from yzflow.cli import main
+from yzflow.fuzzing import campaign
 from yzflow.fuzzing.blocks import Asked, draw_block
 from yzflow.fuzzing.campaign import fuzz, replay
 from yzflow.fuzzing.choosing import Recorded
@@ -117,6 +120,32 @@ def test_examples_depend_on_the_seed_alone(tmp_path):
         )
     kept = [asdict(one) for campaign in report.campaigns for one in campaign.examples]
     assert json.loads(json.dumps(kept)) == json.loads(json.dumps([one for block in here for one in block["examples"]]))
+
+
+def test_a_store_has_nothing_of_other_code_or_of_other_checks(monkeypatch, tmp_path):
+    """A paper from outside changes under its statement's name; a store would serve what was found of it before."""
+    versions = []
+
+    def swept(task, grid, **how):
+        versions.append(task.version)
+        raise InterruptedError
+
+    def version():
+        with pytest.raises(InterruptedError):
+            yz.fuzz("Scan and Snap: Corollary 2", level="theory flow", examples=1, store=tmp_path)
+        return versions[-1]
+
+    monkeypatch.setattr(campaign, "sweep", swept)
+    ours = version()
+    assert version() == ours
+    monkeypatch.setattr(tried, "asked", lambda statement, level: "another tolerance")
+    assert version() != ours
+    monkeypatch.undo()
+    monkeypatch.setattr(campaign, "sweep", swept)
+    for code in ("code of then", "code of now"):
+        monkeypatch.setattr(papers, "code_of", lambda *names, modules=(), code=code: code)
+        version()
+    assert len(set(versions)) == 4
 
 
 def few_classes(run):
