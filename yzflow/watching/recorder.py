@@ -114,7 +114,8 @@ def watch(
     if found.min() < 0:
         raise checks.reject("tokens", "not be negative", int(found.min()))
     if isinstance(every, str):
-        checks.one_of("every", every, ("log",))
+        if every != "log":
+            raise checks.reject("every", "be 'log' or a number of steps", repr(every))
     else:
         checks.integer("every", every, minimum=1)
     if not (optimizer is None or isinstance(optimizer, Optimizer) or _is_torch_optimizer(optimizer)):
