@@ -521,3 +521,14 @@ def test_progress_says_its_first_line_at_once(capsys):
     descend(Logistic(), rate=0.1, steps=2, progress=True)
     lines = capsys.readouterr().err.splitlines()
     assert [line.partition(":")[0] for line in lines] == ["flow (Logistic)", "steps (Logistic)"]
+
+
+def test_a_derivative_that_ends_somewhere_is_told_from_a_step_that_is_too_small():
+    class Ends:
+        initial = {"x": 1.0}
+
+        def derivative(self, t, state):
+            return {"x": np.sqrt(0.5 - t)}
+
+    with np.errstate(invalid="ignore"), pytest.raises(IntegrationError, match="the derivative is not finite beyond"):
+        integrate(Ends(), t_end=1.0)

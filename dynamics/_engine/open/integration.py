@@ -279,6 +279,8 @@ class Integration:
                 "declare where the derivative jumps or bends as an event of the kind 'kink', a smooth function in its "
                 "place, or Solver(method='LSODA') if nothing jumps"
             )
+        elif not self._finite_beyond(time, state):
+            reason, tries = "the derivative is not finite beyond", "an earlier t_end"
         elif "kink" in reason:
             tries = "a smooth function in the place of one with a kink, or an earlier t_end"
         return IntegrationError(
@@ -291,6 +293,12 @@ class Integration:
             self.states.split(state.copy()),
             self.recorded() if self.done else None,
         )
+
+    def _finite_beyond(self, time: float, state: np.ndarray) -> bool:
+        """Whether the derivative is, a moment later."""
+        with np.errstate(all="ignore"):
+            found = self.flow.derivative(time + 1e-9 * max(time, 1.0), self.states.split(state.copy()))
+        return all(np.isfinite(np.asarray(part, dtype=np.float64)).all() for part in found.values())
 
     def notes(self) -> list[str]:
         """Notes on kinks, and on the end of the run."""
