@@ -203,12 +203,14 @@ def _dominant(runs: Runs) -> tuple[list[int], list[int]]:
 
 
 def theorem3_monotony(runs: Runs, level: str) -> float:
-    """Share of (time, pair of distinct tokens of class 0) at which the more frequent one's lead shrinks.
+    """Share of (time, pair of distinct tokens of class 0) at which the lead of the one that has it at first shrinks.
 
     Differences below 1e-9 of the largest velocity of the time are rounding.
     """
-    velocity = runs.trajectory(level).dataset["z_velocity"].values[1:, 0]
-    speeds = velocity[:, runs.setting.classes.distinct_tokens(0)]
+    data, own = runs.trajectory(level).dataset, runs.setting.classes.distinct_tokens(0)
+    velocity = data["z_velocity"].values[1:, _query_rows(runs)[0]]
+    leading = np.argsort(-data["attention"].values[0, 0, own], kind="stable")
+    speeds = velocity[:, own[leading]]
     if speeds.shape[1] < 2:
         raise checks.reject("data", "have two distinct tokens in class 0, for one to lead", speeds.shape[1])
     first, second = np.triu_indices(speeds.shape[1], 1)
@@ -333,14 +335,16 @@ def remark1_corrected(runs: Runs, level: str) -> float:
 
 
 def zero_sums(runs: Runs, level: str) -> float:
-    """Rows of Y and Z sum to what they did at the start, relative to the largest entry, or to 1e-6 if that is less.
+    """Rows of Y and Z sum to what they did at the start, relative to the largest entry.
 
-    Logits that do not move are rounding, as their sums are.
+    Z moves by what is left of Y where its part along f_n is taken off, early in the full flow 1/M of it: below a
+    millionth of eta_Z t Y, with which velocities are rounded, an entry of Z is not a measure.
     """
     run = runs.trajectory(level)
-    sums = run.row_sums()
-    moved = {name: np.abs(sums[name] - sums[name][0]).max() for name in ("y", "z")}
-    return float(max(moved[name] / max(np.abs(run.dataset[name]).max(), 1e-6) for name in moved))
+    sums, data = run.row_sums(), run.dataset
+    y, z = (float(np.abs(data[name]).max()) for name in ("y", "z"))
+    largest = {"y": y, "z": max(z, 1e-6 * runs.setting.eta_z * float(data["time"].values[-1]) * y)}
+    return float(max(np.abs(sums[name] - sums[name][0]).max() / scale for name, scale in largest.items()))
 
 
 def theorem5(runs: Runs, level: str) -> float:

@@ -363,10 +363,10 @@ STATEMENTS = (
     statement(
         "Theorem 2(a), true gradient",
         "Distinct tokens gain without the modified gradient (not in the paper)",
-        "With frozen features xi_n > 0 early for any overlaps; late, for almost all sets of independent features, its"
-        " limit is not negative, and positive where other classes are confused with n; for equal overlaps, hence for"
-        " two classes, xi_n > 0 at all times. For other overlaps of four classes it is not: next to two classes that"
-        " are nearly the same, a distinct token loses attention for a while.",
+        "With frozen features xi_n > 0 early for any overlaps; late, for almost all independent features, its limit"
+        " is not negative, and positive where other classes are confused with n; for equal overlaps, hence for two"
+        " classes, xi_n > 0 at all times. For other overlaps of four classes it is not: next to two classes that are"
+        " nearly the same, a distinct token loses attention for a while.",
         rf"\xi_n = {f.EARLY_XI} + O(t^2),\quad \lim_{{t\to\infty}}\tfrac{{\eta_Yt}}{{K\ln t}}\xi_n \ge 0",
         assumptions=(ZERO_DECODER, UNIFORM),
         clauses=(

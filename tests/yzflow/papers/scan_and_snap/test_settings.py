@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from dynamics import SequenceClasses
 from theory import statements, tokens
 from theory.scan_and_snap import measures
 from yzflow.audits import audit
@@ -162,6 +163,27 @@ def test_with_two_queries_the_common_token_falls_at_half_of_theorem_4_s_speed_in
     assert one < check.tolerance < 0.4 < two
     falls = [-run.trajectory("theory flow").dataset["z"].values[-1, :, 0] for run in runs]
     np.testing.assert_allclose(falls[1], np.repeat(falls[0], 2) / 2, rtol=5e-3)
+
+
+@pytest.mark.parametrize("query", [[0, 0], [1, 0]])
+def test_leads_are_those_of_the_more_frequent_token_in_any_order_of_tokens_and_queries(query):
+    """In the theory flow no lead shrinks; they all do where the tokens' order is taken for that of frequencies."""
+    (check,) = (one for one in statement("Theorem 3").checks if one.printed is measures.theorem3_monotony)
+    shares = classes_with_common_shares([0.2, 0.3], 20_000).probabilities.toarray()[:, ::-1]
+    setting = Setting("turned", SequenceClasses(shares, query, vocab_size=20_000), 1.0, 1e-3, 50.0)
+    assert is_inside(statement("Theorem 3"), setting, level="theory flow")
+    assert check.printed(audit.Simulations(setting, seed=0), "theory flow") == 0
+
+
+def test_row_sums_at_large_vocabularies_are_not_judged_by_rounding():
+    """Early in the full flow Z is smaller by 1/M than what its velocity is rounded with: 1.5e-5 of its largest entry."""
+    classes = classes_with_common_shares([0.47, 0.02], 10**8, distinct=(1.0, 0.5, 0.2))
+    runs = audit.Simulations(Setting("large", classes, 0.0284, 2.84e-6, 500.0), seed=0)
+    check = named("Lemma 1, zero sums", "row sums")
+    assert check.printed(runs, "full flow") < check.tolerance / 5
+    run = runs.trajectory("full flow")
+    sums, z = run.row_sums()["z"].values, run.dataset["z"].values
+    assert np.abs(sums - sums[0]).max() > check.tolerance * np.abs(z).max()
 
 
 def test_theorem_4_needs_one_f_of_the_common_token_in_two_classes():
