@@ -320,7 +320,10 @@ def theorem4_start(runs: Runs, level: str) -> float:
 
 def _early_slowdown(runs: Runs) -> float:
     """The ratio of the full and the modified flow's logits at the first recorded time."""
-    return float(_displacement(runs, "full flow", True)[0, 0] / _displacement(runs, "modified flow", True)[0, 0])
+    full, modified = (float(_displacement(runs, flow, True)[0, 0]) for flow in ("full flow", "modified flow"))
+    if modified == 0:
+        raise checks.reject("data", "have a common token whose logit moves", modified)
+    return full / modified
 
 
 def remark1_printed(runs: Runs, level: str) -> float:

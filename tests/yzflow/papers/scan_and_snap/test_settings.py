@@ -176,7 +176,7 @@ def test_leads_are_those_of_the_more_frequent_token_in_any_order_of_tokens_and_q
 
 
 def test_row_sums_at_large_vocabularies_are_not_judged_by_rounding():
-    """Early in the full flow Z is smaller by 1/M than what its velocity is rounded with: 1.5e-5 of its largest entry."""
+    """Early in the full flow Z is 1/M of what its velocity is rounded with, so that 1e-5 of it is rounding."""
     classes = classes_with_common_shares([0.47, 0.02], 10**8, distinct=(1.0, 0.5, 0.2))
     runs = audit.Simulations(Setting("large", classes, 0.0284, 2.84e-6, 500.0), seed=0)
     check = named("Lemma 1, zero sums", "row sums")
@@ -184,6 +184,14 @@ def test_row_sums_at_large_vocabularies_are_not_judged_by_rounding():
     run = runs.trajectory("full flow")
     sums, z = run.row_sums()["z"].values, run.dataset["z"].values
     assert np.abs(sums - sums[0]).max() > check.tolerance * np.abs(z).max()
+
+
+def test_the_slow_down_of_a_token_that_stands_still_is_no_failure():
+    """A class that has nothing but the common token gives it no velocity, 1 - f^2 = 0."""
+    classes = SequenceClasses([[1.0, 0.0], [0.5, 0.5]], [0, 1], vocab_size=1000)
+    runs = audit.Simulations(Setting("still", classes, 0.7, 3e-4, 40.0), seed=0)
+    with pytest.raises(ValueError, match="whose logit moves"):
+        named("Remark 1", "early ratio").corrected(runs, "full flow")
 
 
 def test_theorem_4_needs_one_f_of_the_common_token_in_two_classes():
