@@ -10,7 +10,7 @@ ASSUMED, SAID = "assumption", "words"
 GIVEN = [
     ("Theorem 2", "for all q", ASSUMED, "1 <= q <= N"),
     ("Theorem 2", "log(N)-bit precision arithmetic", SAID, "numbers of O(log N) bits"),
-    ("Theorem 2", "at all X", SAID, "that this holds for all sets is the slides' theorem"),
+    ("Theorem 2", "at all X", SAID, "that some m of order q log N is for all is the slides' theorem"),
     ("Theorem 2, exact", "infinite-bit precision", ASSUMED, "numbers of infinitely many bits"),
     ("Theorem 2, exact", "for all q", ASSUMED, "1 <= q <= N"),
     ("Theorem 4", "log(N)-bit precision arithmetic", ASSUMED, "p = log N on the slides"),
