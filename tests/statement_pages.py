@@ -1,6 +1,7 @@
 """Helpers for tests of statements' pages: a page for its look and its sliders, without a run of any check."""
 
 import numpy as np
+import sympy
 from explorer_pages import downloaded, exact, press, run_program, table
 
 from theory.statements import Statement
@@ -12,6 +13,9 @@ from yzflow.pages import statement as single
 
 SCREEN = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
+
+# A proof that holds, for pages that show none.
+PROVED = Derivation("", {"": sympy.Integer(0)})
 
 
 def invented(statement: Statement, error: float = 0.3, settings: int = 8) -> StatementVerdict:
@@ -41,7 +45,7 @@ def bare(statement: Statement, folder, settings: int = 8):
     """The file of such a page, without a proof; made once in a folder."""
     path = folder / f"{single.slug(statement)}.html"
     if not path.exists():
-        text = single.html(invented(statement, settings=settings), derivations=[Derivation("", {})])
+        text = single.html(invented(statement, settings=settings), derivations=[PROVED])
         path.write_text(text, encoding="utf-8")
     return path
 

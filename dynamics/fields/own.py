@@ -172,7 +172,7 @@ def _bare(function: Any) -> Any:
 
 
 def _content(value: Any, compiled: bool, above: tuple[int, ...] = ()) -> Any:
-    """What tells a function, or what it is bound to, from another of the same code: names and numbers, nested."""
+    """Names and numbers, nested, that tell a function, or what it is bound to, from another of the same code."""
     if value is None or isinstance(value, (bool, int, float, complex, str, bytes, np.generic)):
         return repr(value)
     if id(value) in above:  # it holds itself

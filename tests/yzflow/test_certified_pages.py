@@ -12,14 +12,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from statement_pages import invented
+from statement_pages import PROVED, invented
 
 from dynamics import SequenceClasses
 from theory.enclosures import certificate
 from theory.enclosures.cells import Cell, decide_cell
 from theory.scan_and_snap.statements import ENCLOSING
 from theory.statements import REGISTER
-from theory.symbolic import Derivation
 from yzflow import cli, pages, verify
 from yzflow.audits.enclosing import Enclose, FlowsInBalls
 from yzflow.pages import certified, statement, verifier, writing
@@ -87,7 +86,7 @@ def too_much(claim):
 
 
 def page_of(path, *held):
-    text = statement.html(invented(LEADS, settings=1), derivations=[Derivation("", {})], certificates=held)
+    text = statement.html(invented(LEADS, settings=1), derivations=[PROVED], certificates=held)
     path.write_text(text, encoding="utf-8")
     return path
 

@@ -8,11 +8,10 @@ from importlib import resources
 
 import pytest
 from click.testing import CliRunner
-from statement_pages import PHONE, SCREEN, invented
+from statement_pages import PHONE, PROVED, SCREEN, invented
 
 import yzflow
 from theory import statements
-from theory.symbolic import Derivation
 from yzflow import cli
 from yzflow.audits import formulas
 from yzflow.audits.check import StatementVerdict
@@ -247,7 +246,8 @@ def _hardest():
 def test_the_first_screen_has_statement_badge_and_plot(shared_browser, tmp_path, name):
     path = tmp_path / "page.html"
     path.write_text(
-        single.html(invented(statements.REGISTER[name]), derivations=[Derivation("", {})]), encoding="utf-8"
+        single.html(invented(statements.REGISTER[name]), derivations=[PROVED]),
+        encoding="utf-8",
     )
     page = shared_browser(path, **SCREEN)
     for part in ("trust", "statement", "plot"):

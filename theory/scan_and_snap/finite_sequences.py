@@ -113,10 +113,8 @@ SMALL = (
 )
 
 
-def enumerated_rates(
-    classes: SequenceClasses, length: int, logits: ArrayLike, *, decoder: str = "modified"
-) -> np.ndarray:
-    """v_l of `long_enough`, "modified" or "trained", one query, in floats: the sum over all bags of `dynamics`."""
+def enumerated_rates(classes: SequenceClasses, length: int, logits: ArrayLike, *, trained: bool = False) -> np.ndarray:
+    """v_l of `long_enough`, modified or trained, one query, in floats: the sum over all bags of `dynamics`."""
     gains = np.exp(logits)
     pulls = classes.probabilities.toarray() * gains
     features = pulls / np.linalg.norm(pulls, axis=1, keepdims=True)
@@ -125,7 +123,7 @@ def enumerated_rates(
     counts[bags.owner, bags.token] = bags.count
     counts *= gains
     f, k = counts / np.linalg.norm(counts, axis=1, keepdims=True), len(pulls)
-    if decoder == "trained":
+    if trained:
         of_class = (bags.target[:, None] == np.arange(k)) * bags.weight[:, None]
         signal = (np.eye(k) - 1 / classes.vocab_size) @ (k * of_class.T @ f)
     else:
@@ -138,23 +136,23 @@ def enumerated_rates(
 
 def wrong_lengths(runs: Runs, level: str) -> float:
     """Share of the lengths around `long_enough`, of four small tasks, at which the signs are not as it says."""
-    return _wrong_lengths(long_enough, "modified", SMALL)
+    return _wrong_lengths(long_enough, False, SMALL)
 
 
 def wrong_first_lengths(runs: Runs, level: str) -> float:
     """The same of the first moves, where the same sequences make the decoder, of two of them that need few tokens."""
-    return _wrong_lengths(long_enough, "trained", SMALL[:2])
+    return _wrong_lengths(long_enough, True, SMALL[:2])
 
 
 @functools.cache
-def _wrong_lengths(enough: Callable[..., LongEnough], decoder: str, tasks: tuple) -> float:
+def _wrong_lengths(enough: Callable[..., LongEnough], trained: bool, tasks: tuple) -> float:
     wrong = []
     for shares, vocab_size, logits in tasks:
         classes = SequenceClasses(shares, [0, 0], vocab_size=vocab_size)
-        found = enough(classes, decoder=decoder, logits=[logits])
+        found = enough(classes, decoder="trained" if trained else "modified", logits=[logits])
         expected = np.ones(classes.probabilities.shape[1])
         expected[classes.common_tokens] = -1
         for length in range(max((found.length or 0) - 2, 3), (found.length or 0) + 2):
-            holds = (expected * enumerated_rates(classes, length, logits, decoder=decoder) > 0).all()
+            holds = (expected * enumerated_rates(classes, length, logits, trained=trained) > 0).all()
             wrong.append(found.length is None or holds != (length >= found.length))
     return float(np.mean(wrong))

@@ -1,4 +1,4 @@
-"""What statements say of one setting before anything is run, in words and numbers (`Statement.predicts`)."""
+"""Words and numbers that statements have for one setting before anything is run (`Statement.predicts`)."""
 
 from __future__ import annotations
 

@@ -182,7 +182,8 @@ class _Task:
         self.pulls = [[p * a for p, a in zip(*of, strict=True)] for of in pairs]  # q
         self.squares = [sum((q * q for q in row), fmpq(0)) for row in self.pulls]
         self.tokens = [[token for token, p in enumerate(row) if p != 0] for row in self.shares]
-        self.weights, self.trained = DECODERS[decoder](self), decoder == "trained"
+        weights, self.trained = DECODERS[decoder]
+        self.weights = weights(self)
 
     def of_full(self) -> list[list[arb]]:
         """w_nn' of Lemma 1's flow early on: row n says what g_n is made of."""
@@ -237,7 +238,7 @@ class _Task:
         return found
 
     def sent(self, means: Sequence[Means], n: int, token: int) -> Around:
-        """What is sent back to a token of a class."""
+        """Entry of g_n at a token: a sum over the classes that have it."""
         total = Around(arb_poly([]), arb_poly([]))
         for k in range(self.n_classes):
             if self.pulls[k][token] != 0:
@@ -286,8 +287,12 @@ class _Task:
             yield chance, pulls, arb(sum((y * y for y in pulls), fmpq(0))).sqrt()
 
 
-# Weights of what is sent back, by decoder.
-DECODERS = {"modified": _Task.of_modified, "full": _Task.of_full, "trained": _Task.of_full}
+# By decoder: weights of what is sent back, and whether that is the mean over the same sequences.
+DECODERS = {
+    "modified": (_Task.of_modified, False),
+    "full": (_Task.of_full, False),
+    "trained": (_Task.of_full, True),
+}
 
 
 def _exact(row: np.ndarray) -> list[fmpq]:

@@ -166,7 +166,7 @@ def measure(statement: Statement, check: Check, level: str, runs: Simulations, f
 
 
 def _error(check: Check, found: Any) -> float:
-    """What a measure returned: an error, or NaN where it has none. A signed one would be within every tolerance."""
+    """The error that a measure returned, NaN where it has none. A signed one would be within every tolerance."""
     number = np.asarray(found)
     if number.shape != () or number.dtype.kind not in "fiu" or number < 0:
         of = f"measure of {check.name!r}"

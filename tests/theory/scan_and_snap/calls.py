@@ -34,6 +34,9 @@ EXEMPT = {
             f"scan_and_snap.late_attention.LateAttention.{name}"
             for name in ("conditions", "derivative", "exponent", "ln_t")
         ),
+        # Asked of a statement's settings; means in exact numbers, of which `long_enough` is made.
+        *(f"scan_and_snap.foreseen.{name}" for name in ("lengths", "slowdown", "transition")),
+        *(f"scan_and_snap.mean_features.{name}" for name in ("Around", "Means", "least_norm", "remainder", "sizes")),
         "scan_and_snap.ranges.holds",
         "scan_and_snap.ranges.late_constant",
         "scan_and_snap.ranges.range_of",
@@ -98,9 +101,9 @@ def calls():
         "scan_and_snap.finite_sequences.finite_length_drift": (
             finite_sequences.finite_length_drift, dict(probabilities=[0.25, 0.75])),
         "scan_and_snap.long_enough.long_enough": (
-            long_enough.long_enough, dict(classes=classes, decoder="full")),
+            long_enough.long_enough, dict(classes=classes, decoder="full", logits=np.zeros((1, 3)))),
         "scan_and_snap.long_enough.expected_rates": (
-            long_enough.expected_rates, dict(classes=classes, length=3, decoder="full")),
+            long_enough.expected_rates, dict(classes=classes, length=3, decoder="full", logits=np.zeros((1, 3)))),
         "scan_and_snap.token_estimates.TokenEstimates": (token_estimates.TokenEstimates, dict(bags=bags)),
         "scan_and_snap.token_estimates.TokenEstimates.interval": (estimates.interval, dict(token=0, next_token=0,
                                                                                            level=0.05)),

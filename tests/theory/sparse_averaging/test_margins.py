@@ -24,7 +24,7 @@ def averages(right, beside, error):
 
 
 def margins(derive, **values):
-    """What the inequalities of a derivation leave, at numbers for its symbols."""
+    """Room that the inequalities of a derivation leave, at numbers for its symbols."""
     found = {}
     for name, (expression, _) in derived(derive).signed.items():
         symbols = {str(symbol): symbol for symbol in expression.free_symbols}

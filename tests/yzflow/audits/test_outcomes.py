@@ -4,6 +4,7 @@ import dataclasses
 from dataclasses import replace
 
 import pytest
+import sympy
 
 from theory import layout
 from theory.statements import Check, Clause, Statement
@@ -24,7 +25,7 @@ def check(name="bounds", **more):
 
 
 def statement(*found, **more):
-    given = {"corrected": "y", "prove": lambda: Derivation("", {}, sizes={}), **more}
+    given = {"corrected": "y", "prove": lambda: Derivation("", {"": sympy.Integer(0)}, sizes={}), **more}
     return Statement(PAPER, "Theorem 0", "Growth", "It grows.", "x", checks=found, **given)
 
 
@@ -156,7 +157,7 @@ def test_words_of_a_column_without_parts():
 
 
 def test_a_proof_of_some_clauses_is_not_called_one_of_all():
-    own, prove = check(), lambda: Derivation("", {}, sizes={})
+    own, prove = check(), lambda: Derivation("", {"": sympy.Integer(0)}, sizes={})
     clauses = (Clause("first", "x", prove=prove, checks=(own,)), Clause("second", "y", argued=("so",)))
     some = Statement(PAPER, "Theorem 0", "Growth", "It grows.", "x", corrected="y", clauses=clauses)
     proof = (Label(Trust.PROVED, clause="first"),)
