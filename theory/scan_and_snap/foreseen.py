@@ -12,7 +12,7 @@ from theory.scan_and_snap.attention import full_flow_slowdown
 from theory.scan_and_snap.decoder import Decoder
 from theory.scan_and_snap.long_enough import LongEnough, long_enough
 
-_MOST_PAIRS = 3000  # of tokens of a class: some seconds
+_MOST_PAIRS = 3000  # of tokens of a class: about five seconds
 
 
 def transition(setting: Any) -> str:

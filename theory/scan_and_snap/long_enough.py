@@ -15,7 +15,7 @@ with the Taylor polynomial T_m, and c what makes the right side exact at the lea
 1/(||q||^2 sum_l a_l^-2) - 1 (`theory.scan_and_snap.proofs.finite_sequences`). Moments of multinomial counts are
 polynomials in 1/S: so are both bounds, they are off by O(S^(-(m+1)/2)), and their sign for **all** S from some on is
 decided by coefficients that are positive (Bernstein). Smaller S are decided one by one, by the bounds or by the sum
-over all counts.
+over all counts. Where the same sequences make Y, E[f_n'] stands for f_n', with bounds of its own.
 """
 
 from __future__ import annotations
@@ -222,10 +222,8 @@ class _Task:
     def bounds(self) -> Rates:
         """Bounds of v as polynomials in 1/S, the lower and the upper one."""
         found: Rates = {}
-        # Classes that are copies of each other have the same moments.
-        means_of = functools.cache(Means)
         both = zip(self.shares, self.gains, self.tokens, strict=True)
-        means = [means_of(tuple(p[t] for t in own), tuple(a[t] for t in own)) for p, a, own in both]
+        means = [_means(tuple(p[t] for t in own), tuple(a[t] for t in own)) for p, a, own in both]
         for n, own in enumerate(self.tokens):
             sent = [self.sent(means, n, token) for token in own]
             for place, token in enumerate(own):
@@ -293,6 +291,10 @@ DECODERS = {
     "full": (_Task.of_full, False),
     "trained": (_Task.of_full, True),
 }
+
+
+# Of classes that are copies of each other, and for each decoder, the same; always at BITS.
+_means = functools.lru_cache(maxsize=64)(Means)
 
 
 def _exact(row: np.ndarray) -> list[fmpq]:

@@ -18,7 +18,7 @@ __all__ = ["ORDER", "Around", "Means", "least_norm", "remainder", "sizes"]
 
 ORDER = 5  # m: the bounds are off by O(1/S^3), the difference of two lengths is of order 1/S^2
 
-Series = list[fmpq_poly]  # by powers of a mark of ||N||^2, polynomials in a mark of factorial moments
+Series = list[fmpq_poly]  # by powers of a mark of ||a N||^2, polynomials in a mark of factorial moments
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Around:
 
 
 def sizes(polynomial: arb_poly) -> arb_poly:
-    """With the sizes of its coefficients: no less than it is, at 1/S > 0."""
+    """The polynomial with the sizes of its coefficients, which is no less in size at 1/S > 0."""
     return arb_poly([abs(one) for one in polynomial.coeffs()])
 
 

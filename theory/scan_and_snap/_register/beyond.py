@@ -17,7 +17,7 @@ from theory.scan_and_snap._register.assumptions import (
 )
 from theory.scan_and_snap._register.common import PROOFS, closed, statement
 from theory.scan_and_snap.proofs import late_exponent, late_full_flow, true_gradient
-from theory.scan_and_snap.proofs.finite_sequences import BERNSTEIN, COVARIANCE, FACTORIAL, SIXTH, SIZE_BIAS
+from theory.scan_and_snap.proofs.finite_sequences import BERNSTEIN, COVARIANCE, FACTORIAL, PRODUCTS, SIXTH, SIZE_BIAS
 from theory.statements import Clause, Remark
 from theory.symbolic import part
 from theory.values import value
@@ -198,9 +198,9 @@ STATEMENTS = (
         f" {_FOUND['k']}, M = {_FOUND['m']}, overlap {_FOUND['rho']:.3f}) from T = {_FOUND['modified']:,} on at the"
         f" start, and not at {_FOUND['fails']:,}; at an overlap of {_LESS['rho']:.4f} from T = {_LESS['modified']:,}"
         f" on. In the first moves of SGD, where the same sequences make the decoder, from T = {_FOUND['trained']:,} on."
-        " As the common token loses attention the overlap falls, and longer sequences are needed: in the theory's"
-        f" flow (eta_Y = {_MOVED['eta_y']:g}, eta_Z = {_MOVED['eta_z']:g}) from T = {_MOVED['rows'][-1]['modified']:,}"
-        f" on at t = {_MOVED['rows'][-1]['time']:,.0f}. No length is enough for all classes.",
+        f" In the theory's flow of these classes (eta_Y = {_MOVED['eta_y']:g}, eta_Z = {_MOVED['eta_z']:g}) the common"
+        f" token loses attention and the overlap falls: from T = {_MOVED['rows'][-1]['modified']:,} on at t ="
+        f" {_MOVED['rows'][-1]['time']:,.0f}. No length is enough for all classes.",
         r"T \to \infty:\quad \dot z_{ml} > 0 \text{ for distinct tokens},\ < 0 \text{ for the common token}",
         corrected=r"v_l = \sum_n\tfrac1K\,E\left[f_lg_{nl} - f_l^2\,f\cdot g_n\right],\quad f ="
         r" \tfrac{aN}{\|aN\|},\ a_l = e^{z_l}:\quad v_l^- \le v_l \le v_l^+ \text{ with polynomials } v_l^{\pm}"
@@ -234,7 +234,7 @@ STATEMENTS = (
                 r"Y = \tfrac{\eta_Yt}{K}\sum_n E[f_n](e_n - \tfrac1M)^T:\quad g_n = \sum_{n'}(\delta_{nn'} -"
                 r" \tfrac1M)\,E[f_{n'}],\quad |v_l - P_l(\tfrac{1}{T-1})| \le R_l(\tfrac{1}{T-1}),\ R_l ="
                 r" O(T^{-3})",
-                prove=part(PROOFS["finite_sequences"], "bounds", prose=(FACTORIAL, SIXTH, BERNSTEIN)),
+                prove=part(PROOFS["finite_sequences"], "bounds", prose=(FACTORIAL, SIXTH, PRODUCTS, BERNSTEIN)),
                 checks=(
                     closed("lengths at which signs of the first moves differ", finite_sequences.wrong_first_lengths),
                 ),

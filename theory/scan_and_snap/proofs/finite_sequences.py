@@ -21,6 +21,10 @@ FACTORIAL = (
 )
 SIXTH = "E[x^6] is O(1/S^3), as x is a sum of products of at most two deviations of N/S"
 SIZE_BIAS = "E[N_l F(N)] = S p_l E[F(N' + e_l)] with S - 1 draws in N'"
+PRODUCTS = (
+    "x y is within r (s + |y_0|) + |x_0| s of x_0 y_0 if x is within r of x_0, and y within s of y_0; a polynomial of"
+    " w > 0 is no larger than that with the sizes of its coefficients"
+)
 BERNSTEIN = "a polynomial in w whose coefficients are positive after w = w_1/(1 + t) is positive for 0 < w <= w_1"
 
 
@@ -78,6 +82,8 @@ def derive(
             r"$E[y_lx^r]$ and $E[y_l^2y_jx^r]$ are polynomials in $w = 1/S$: powers of counts are sums of factorial"
             r" moments. Both bounds of $E[h]$ are polynomials in w, and a sign that their coefficients decide on $(0,"
             r" w_1]$ is that of every $S \ge 1/w_1$.",
+            r"Where the same sequences make the decoder, g is a sum of $E[f_{n'}]$, which have such bounds, too: a"
+            r" product of two means near polynomials is near the product of these.",
             r"Rare tokens: no f changes when all a are divided by $a_l$, so that $a_l = 1$, and N stands for aN."
             r" $E[h(N)] = Sp_l\,E\big[\frac{g_l}{\|N\|} - \frac{N_l\,N\cdot g}{\|N\|^3}\big]$ at $N = N' +"
             r" e_l$. As $p_l \to 0$ with $g_l = \kappa p_l$, $N'$ has no l, and $\frac{E[h]}{Sp_l} \to"
@@ -87,7 +93,7 @@ def derive(
         scope="any numbers of tokens and classes, any probabilities, any attention logits, any signal g that stands"
         " still",
         sizes={},
-        prose=(COVARIANCE, FACTORIAL, SIXTH, SIZE_BIAS, BERNSTEIN),
+        prose=(COVARIANCE, FACTORIAL, SIXTH, SIZE_BIAS, PRODUCTS, BERNSTEIN),
     )
 
 
