@@ -19,7 +19,8 @@ from dynamics import Run, Trajectory
 from dynamics.fields.table import entry_of
 from dynamics.support import checks, files, sealed
 from dynamics.support.calls import Call
-from dynamics.support.origins import Code, Origin, check_is_here, check_may_run, read_outside
+from dynamics.support.content import changes
+from dynamics.support.origins import Code, Origin, check_is_here, read_outside
 from dynamics.support.provenance import environment
 from theory.enclosures import Enclosure
 from theory.enclosures.enclosing import enclosed_again
@@ -29,6 +30,7 @@ from yzflow.audits.report import as_json
 from yzflow.audits.survival import load as load_survival
 from yzflow.audits.survival import survival
 from yzflow.sweeps.sweep import load_sweep, sweep
+from yzflow.sweeps.tasks import of_a_file, resolve
 
 __all__ = ["Difference", "Factor", "RerunReport", "rerun"]
 
@@ -149,12 +151,14 @@ def rerun(path: str | os.PathLike, *, progress: bool = False, **given: Any) -> R
     progress : bool
         Show progress on standard error.
     **given
-        What the file of a trajectory could not hold, such as ``data`` of more than 64 MiB.
+        What a file does not hold: ``data`` of more than 64 MiB of a trajectory; ``task``, your function that a sweep
+        ran; ``flow``, your flow that a run or a certificate is of, or its class. A file never decides what runs: what
+        it names is looked up among what is installed for that, and what you handed over in this process.
 
     Raises
     ------
     ValueError
-        If the file is none of these, is damaged, or does not say how it was made.
+        If the file is none of these, is damaged, does not say how it was made, or names code that nobody handed over.
     FileNotFoundError
         If there is none.
 
@@ -168,12 +172,12 @@ def rerun(path: str | os.PathLike, *, progress: bool = False, **given: Any) -> R
     file = checks.path("path", path)
     with files.opened("path", file) as opened:
         head = opened.read(8)
-    if given and not head.startswith(b"\x89HDF"):
-        raise checks.reject("given", "be left out but for trajectories", ", ".join(given))
     if head.startswith(b"\x89HDF"):
         return _dataset(file, progress, given)
     if head.startswith(b"PK"):
-        return _certificate(file, progress)
+        _only("a certificate", given, "flow")
+        return _certificate(file, progress, given.get("flow"))
+    _only("this file", given)
     if head.lstrip().startswith(b"{"):
         return _json(file, progress)
     raise checks.reject(
@@ -184,11 +188,12 @@ def rerun(path: str | os.PathLike, *, progress: bool = False, **given: Any) -> R
 def _dataset(path: Path, progress: bool, given: Mapping[str, Any]) -> RerunReport:
     loader = _RESULTS.get(sealed.kind_of(path))
     if loader is None:
-        if given:
-            raise checks.reject("given", "be left out but for trajectories", ", ".join(given))
         kind, saved, make = saved_table(path)
+        _only(kind.partition(" of ")[0], given, *(("task",) if make is _sweep else ()))
         check_is_here(read_outside(saved.attrs.get("code", "")))
-        return _report(path, kind, saved, make(saved, progress), saved.attrs)
+        again = make(saved, progress, **given)
+        report = _report(path, kind, saved, again, saved.attrs)
+        return replace(report, factors=(*report.factors, *_of_content(saved.attrs, again.attrs)))
     result = loader(path)
     what = "a run" if isinstance(result, Run) else "a trajectory"
     call = result.call
@@ -206,6 +211,19 @@ _RESULTS: dict[str, Callable[[Path], Run | Trajectory]] = {
     "yzflow-trajectory-1": Trajectory.load,
     "yzflow-run-1": Run.load,
 }
+
+
+def _only(what: str, given: Mapping[str, Any], *names: str) -> None:
+    for name in given:
+        if name not in names:
+            raise checks.reject(name, f"be left out for {what}", checks.brief(given[name]))
+
+
+def _of_content(then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Factor]:
+    """Factors in the function of a sweep, and in what it reads: those that are others here."""
+    pair = [dict(json.loads(attributes.get("content", "{}"))) for attributes in (then, now)]
+    for name, (was, here) in changes(*pair).items():
+        yield Factor(f"{name} of {then['task']}", was, here)
 
 
 def _of_code(call: Call) -> Iterator[Factor]:
@@ -250,7 +268,7 @@ def _code_of_field(origin: Mapping[str, str]) -> Code:
     return Code(**{"package": "none"} | {one.name: origin[one.name] for one in fields(Code) if one.name in origin})
 
 
-def saved_table(path: Path) -> tuple[str, xr.Dataset, Callable[[xr.Dataset, bool], xr.Dataset]]:
+def saved_table(path: Path) -> tuple[str, xr.Dataset, Callable[..., xr.Dataset]]:
     """Kind of a file of a sweep or of a survival table, its content, and its maker; ValueError for any other file."""
     found = sealed.kind_of(path)
     if found == "yzflow-sweep-1":
@@ -269,14 +287,14 @@ def _said(path: Path, dataset: xr.Dataset, name: str) -> str:
     return str(dataset.attrs[name])
 
 
-def _sweep(runs: xr.Dataset, progress: bool) -> xr.Dataset:
-    configuration = json.loads(runs.attrs["configuration"])
-    module, colon, _ = runs.attrs["task"].partition(":")
-    if colon:
-        check_may_run(module)
+def _sweep(runs: xr.Dataset, progress: bool, task: Any = None) -> xr.Dataset:
+    configuration, name = json.loads(runs.attrs["configuration"]), str(runs.attrs["task"])
+    own = of_a_file(name) if task is None else resolve(task)
+    if own.name != name:
+        raise checks.reject("task", f"be {name}, whose runs are in the file", own.name)
     with tempfile.TemporaryDirectory() as folder:
         seeds = configuration["seeds"]
-        return sweep(runs.attrs["task"], configuration["grid"], store=folder, seeds=seeds, progress=progress)
+        return sweep(own, configuration["grid"], store=folder, seeds=seeds, progress=progress)
 
 
 def _survival(table: xr.Dataset, progress: bool) -> xr.Dataset:
@@ -289,8 +307,10 @@ def _survival(table: xr.Dataset, progress: bool) -> xr.Dataset:
     return survival(statements, options, quick=quick, seed=seed, progress=progress)
 
 
-def _certificate(path: Path, progress: bool) -> RerunReport:
+def _certificate(path: Path, progress: bool, flow: Any = None) -> RerunReport:
     then = Enclosure.load(path)
+    if flow is not None:
+        then.opened(flow)
     now = enclosed_again(then, progress=progress)
     leaves, found = ({**one.arrays(), **dict(_leaves(dict(one.claimed)))} for one in (then, now))
     differences = tuple(_differences(leaves, found))
@@ -318,6 +338,8 @@ def _json(path: Path, progress: bool) -> RerunReport:
     _check_names("arguments", arguments, set(inspect.signature(make).parameters) - {"progress", *OWN_ARGUMENTS})
     if arguments.get("enclose") is not None:
         _check_names("enclose", arguments["enclose"], {field.name for field in fields(Enclose)})
+        if arguments["enclose"]["folder"] is not None:
+            raise checks.reject("path", "leave to you where to write", f"a folder, {arguments['enclose']['folder']!r}")
         arguments["enclose"] = Enclose(**arguments["enclose"])
     absent = [code.package for code in codes if code.package not in sys.modules]
     try:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from importlib import metadata
-from pathlib import Path
-from types import CellType, FunctionType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -18,7 +14,8 @@ from dynamics._model.objective import Objective
 from dynamics._model.weights import Weights
 from dynamics.bags import Bags
 from dynamics.fields.features import SINGULAR
-from dynamics.support import checks
+from dynamics.support import checks, content
+from dynamics.support.canonical import digest
 from dynamics.support.names import is_name
 from dynamics.support.origins import FIELDS, code_of
 
@@ -26,8 +23,6 @@ if TYPE_CHECKING:
     from dynamics.layer import Layer
 
     Direction: TypeAlias = Callable[[Layer, Bags], Layer | Mapping[str, np.ndarray]]
-# Names of a script when it runs, and when a worker process imports it.
-_MAIN = ("__main__", "__mp_main__")
 
 
 @dataclass(frozen=True)
@@ -96,12 +91,7 @@ class Field:
     @property
     def module(self) -> str:
         """The module of the function ``gradient``; a script that runs is called by its file."""
-        own = str(getattr(_bare(self.gradient), "__module__", "") or "")
-        if own in _MAIN:
-            main = sys.modules.get(own)
-            spec, file = getattr(main, "__spec__", None), getattr(main, "__file__", None)
-            return spec.name if spec else Path(file).stem if file else "__main__"
-        return own
+        return content.module_of(self.gradient)
 
     @cached_property
     def _code(self) -> dict[str, str]:
@@ -111,13 +101,11 @@ class Field:
     def origin(self) -> dict[str, str]:
         """Whose code it is: what files of its runs record, as the store of a sweep does.
 
-        ``module``, those of `dynamics.support.origins.Code`, and ``functions``: SHA-256 of what its functions are
-        bound to (arguments of `functools.partial`, attributes of an object, variables of a closure, defaults) and,
-        where there is no source file, as in a notebook, of their compiled form.
+        ``module``, those of `dynamics.support.origins.Code`, and ``functions``: SHA-256 of `content_of` its functions,
+        with the helpers and the values of their modules that they read.
         """
-        content = repr([_content(one, not self._code["sha256"]) for one in (self.gradient, self.step)])
-        found = hashlib.sha256(content.encode()).hexdigest()
-        return {"module": self.module, **self._code, "functions": found}
+        parts = content.content_of(self.gradient, self.step)
+        return {"module": self.module, **self._code, "functions": digest(parts)}
 
 
 def check_field(field: Field, bags: Bags, layer: Layer, objective: Objective) -> None:
@@ -161,53 +149,6 @@ def add_direction(field: Field, what: str, layer: Layer, bags: Bags, slopes: Wei
             rule = f"return numbers of shape {parts[name].shape} for {name}"
             raise checks.reject(of, rule, f"shape {own.shape} of {own.dtype}")
         getattr(slopes, name)[...] += own
-
-
-def _bare(function: Any) -> Any:
-    """The function that a partial or a bound method calls, or the class of an object."""
-    while isinstance(function, partial):
-        function = function.func
-    function = getattr(function, "__func__", function)
-    return function if hasattr(function, "__code__") else type(function)
-
-
-def _content(value: Any, compiled: bool, above: tuple[int, ...] = ()) -> Any:
-    """Names and numbers, nested, that tell a function, or what it is bound to, from another of the same code."""
-    if value is None or isinstance(value, (bool, int, float, complex, str, bytes, np.generic)):
-        return repr(value)
-    if id(value) in above:  # it holds itself
-        return above.index(id(value))
-    above = (*above, id(value))
-    if isinstance(value, np.ndarray) and not value.dtype.hasobject:
-        return value.dtype.str, value.shape, hashlib.sha256(value.tobytes()).hexdigest()
-    if isinstance(value, (set, frozenset)):
-        return sorted(repr(_content(one, compiled, above)) for one in value)
-    if isinstance(value, dict):
-        pairs = [[_content(one, compiled, above) for one in pair] for pair in value.items()]
-        return sorted(pairs, key=repr)
-    parts: Any = value if isinstance(value, (list, tuple)) else ()
-    if isinstance(value, type):
-        parts = [one for one in vars(value).values() if compiled and isinstance(one, FunctionType)]
-    elif isinstance(value, FunctionType):
-        cells = [cell.cell_contents for cell in value.__closure__ or () if cell != CellType()]
-        parts = [value.__defaults__, value.__kwdefaults__, cells, _compiled(value.__code__) if compiled else b""]
-    elif not isinstance(value, (list, tuple)):
-        try:
-            made = value.__reduce_ex__(4)
-            parts = [made] if isinstance(made, str) else [list(x) if isinstance(x, Iterator) else x for x in made]
-        except Exception:  # what cannot be copied has a name alone
-            parts = ()
-    name = getattr(value, "__qualname__", type(value).__qualname__)
-    return name, [_content(one, compiled, above) for one in parts]
-
-
-def _compiled(code: Any) -> bytes:
-    """The compiled form of a function, without where it stands."""
-    if code is None:
-        return b""
-    inner = [one for one in code.co_consts if hasattr(one, "co_code")]
-    plain = [one for one in code.co_consts if not hasattr(one, "co_code")]
-    return bytes(code.co_code) + repr((plain, code.co_names)).encode() + b"".join(map(_compiled, inner))
 
 
 def installed(name: str) -> Field | None:

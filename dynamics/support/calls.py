@@ -81,14 +81,18 @@ class Call:
         return tuple(name for name, value in self.arguments.items() if isinstance(value, LeftOut))
 
     def make(self, *, progress: bool = False, **given: Any) -> Any:
-        """Make the call, with ``given`` in the place of what is missing.
+        """Make the call, with ``given`` in the place of what is missing, or of a flow: itself, or its class.
 
         Raises
         ------
         ValueError
             If something is missing still, is not missing, or has another content than it had.
         """
+        own = dict(self.arguments)
         for name, value in given.items():
+            if isinstance(origin := own.get(name), Origin):
+                own[name] = _of_origin(name, origin, value)
+                continue
             if name not in self.missing:
                 raise checks.reject(name, "be left out where the file holds it", checks.brief(value))
             known = self.arguments[name]
@@ -98,8 +102,9 @@ class Call:
             if name not in given:
                 raise checks.reject(name, "be given, as the file does not hold it", self.arguments[name].what)
         function = getattr(importlib.import_module("dynamics"), self.function)
-        own = {name: value.make() if isinstance(value, Origin) else value for name, value in self.arguments.items()}
-        return function(**{**own, **given}, progress=progress)
+        own |= {name: value for name, value in given.items() if name in self.missing}
+        own = {name: value.make() if isinstance(value, Origin) else value for name, value in own.items()}
+        return function(**own, progress=progress)
 
     def to_bytes(self) -> bytes:
         """The call as an ``.npz`` file."""
@@ -140,6 +145,17 @@ class Call:
             if str(error).startswith("`"):
                 raise
             raise refused from error
+
+
+def _of_origin(name: str, origin: Origin, value: Any) -> Any:
+    """A flow that a person hands over, or one of the class that they do; ValueError if it is not that of the file."""
+    if isinstance(value, type) and origin.is_of(value):
+        return origin.make(value)
+    given = None if isinstance(value, type) or not origin.is_of(type(value)) else origin_of(value)
+    if given is None or digest(dict(given.config)) != digest(dict(origin.config)):
+        rule = f"be of the class {origin.target} with the configuration that the file says, or this class"
+        raise checks.reject(name, rule, checks.brief(value))
+    return value
 
 
 def _own(value: Any) -> Any:

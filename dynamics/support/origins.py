@@ -1,7 +1,7 @@
 """Where an object of somebody else's class comes from: its class by name, its configuration, and whose code it is.
 
-A file holds names and hashes, and no code. What a name stands for is imported only where the reader of the file has
-it already, or installed it as a paper: see `Origin.make`.
+A file holds names and hashes, and no code, and it does not decide what runs: a name stands for a class that the person
+handed over in this process, or that an installed distribution offers by an entry point. See `Origin.make`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 import functools
 import hashlib
-import importlib
 import inspect
 import json
 import sys
@@ -21,7 +20,7 @@ from typing import Any
 
 from dynamics.support import checks
 
-PAPERS, FIELDS = "yzflow.papers", "yzflow.fields"
+PAPERS, FIELDS, FLOWS = "yzflow.papers", "yzflow.fields", "yzflow.flows"
 OURS = ("dynamics", "theory", "yzflow")
 _NONE = "none"
 
@@ -90,22 +89,40 @@ def read_outside(text: object) -> list[Code]:
 def check_is_here(codes: Iterable[Code]) -> None:
     """Refuse the code of packages that are not installed here."""
     for code in codes:
-        if code.package not in sys.modules and util.find_spec(code.package) is None:
+        # Of the module at the top alone: to look for one beneath it would import it.
+        if code.package not in sys.modules and ("." in code.package or util.find_spec(code.package) is None):
             whose = code.whose if code.distribution == _NONE else f"{code.whose} {code.version}"
             raise checks.reject("path", "be of code that is here", f"that of {whose}, which is not installed")
 
 
-def check_may_run(target: str, *, whose: str = "it") -> None:
-    """Refuse to import the module of a target that a file names: a file must not choose what is run.
+# Classes of flows that a person handed over in this process, by "module:name".
+_handed: dict[str, type] = {}
 
-    What is imported already may be run, what is ours, and what belongs to a distribution with an entry point in the
-    group "yzflow.papers". ``whose`` is what the message says to install.
+
+def _flow_class(target: str, whose: str) -> type:
+    """The class of a flow that a file names: handed over in this process, or offered by an entry point.
+
+    Raises
+    ------
+    ValueError
+        If it is neither: a file does not decide what runs, and nothing is imported at its word.
     """
-    module = target.partition(":")[0]
-    package = module.partition(".")[0]
-    if module not in sys.modules and package not in OURS and not is_paper(package):
-        rule = f"be of code that is imported already, or installed with an entry point in the group {PAPERS!r}"
-        raise checks.reject("path", f"{rule}: import {module} first, or install {whose}", target)
+    if target in _handed:
+        return _handed[target]
+    for point in metadata.entry_points(group=FLOWS):
+        if point.value == target:
+            try:
+                kind = point.load()
+            except (Exception, SystemExit) as error:  # code of other people can raise anything
+                rule = f"be of code that can be imported: install {whose}"
+                raise checks.reject("path", rule, f"{target} ({type(error).__name__}: {error})") from error
+            if inspect.isclass(kind):
+                return kind
+    rule = (
+        f"name a flow that is known here: hand it over, as in rerun(path, flow=..) and verify(flow=..), or install "
+        f"{whose} with an entry point in the group {FLOWS!r}"
+    )
+    raise checks.reject("path", rule, target)
 
 
 def _distribution(package: str) -> metadata.Distribution | None:
@@ -113,7 +130,7 @@ def _distribution(package: str) -> metadata.Distribution | None:
     names = _distributions().get(package, [])
     if names:
         return metadata.distribution(names[0])
-    points = [point for group in (PAPERS, FIELDS) for point in metadata.entry_points(group=group)]
+    points = [point for group in (PAPERS, FIELDS, FLOWS) for point in metadata.entry_points(group=group)]
     own = [point.dist for point in points if point.module.partition(".")[0] == package]
     return next((one for one in own if one is not None), None)
 
@@ -180,50 +197,33 @@ class Origin:
         """The code that it is made by here; of one from a file, that of the file."""
         return self.code or code_of(self.package)
 
-    def make(self) -> Any:
-        """The object, made anew.
+    def is_of(self, kind: type) -> bool:
+        """Whether a class has this name; that of a script may have been of a module, and the other way round."""
+        module, _, qualname = self.target.partition(":")
+        return kind.__qualname__ == qualname and (kind.__module__ == module or "__main__" in (kind.__module__, module))
 
-        Only what `check_may_run` lets through is run.
+    def make(self, kind: type | None = None) -> Any:
+        """The object, made anew, of ``kind``, a class that was handed over in this process or an entry point's.
 
         Raises
         ------
         ValueError
-            If that is not so, or the name stands for no class, or that refuses the configuration.
+            If it is neither, or refuses the configuration.
         """
-        module, _, qualname = self.target.partition(":")
-        whose = self.code.whose if self.code is not None else self.package
-        check_may_run(self.target, whose=whose)
+        if kind is None:
+            kind = _flow_class(self.target, self.code.whose if self.code is not None else self.package)
         try:
-            found: Any = importlib.import_module(module)
-            for name in qualname.split("."):
-                found = getattr(found, name)
-        except (ImportError, AttributeError) as error:
-            rule = f"be of code that is here: install {whose}"
-            raise checks.reject("path", rule, f"{self.target} ({error})") from error
-        # Nothing else is called, whatever a file names: the modules that are imported hold much that acts.
-        named = inspect.isclass(found) and (found.__module__, found.__qualname__) == (module, qualname)
-        methods = [name for name in ("config", "derivative", "field") if callable(getattr(found, name, None))]
-        if not named or "config" not in methods or len(methods) < 2:
-            rule = "name a class with the methods config, and derivative or field"
-            raise checks.reject("path", rule, self.target)
-        try:
-            return found(**self.config)
+            return kind(**self.config)
         except TypeError as error:
             rule = f"hold a configuration that {self.target} takes"
             raise checks.reject("path", rule, f"{', '.join(self.config)} ({error})") from error
 
 
-def is_paper(package: str) -> bool:
-    """Whether a package belongs to a distribution that has an entry point in the group "yzflow.papers"."""
-    points = metadata.entry_points(group=PAPERS)
-    if any(point.module.partition(".")[0] == package for point in points):
-        return True
-    own = {point.dist.metadata["Name"] for point in points if point.dist is not None}
-    return bool(own & set(_distributions().get(package, [])))
-
-
 def origin_of(value: object) -> Origin | None:
-    """Where an object comes from, or None if it has no ``config`` or its class has no name that can be imported."""
+    """Where an object comes from, or None if it has no ``config`` or its class has no name that can be imported.
+
+    Files that name its class may make it again in this process, since a person handed it over here.
+    """
     kind, config = type(value), getattr(value, "config", None)
     module, qualname = kind.__module__, kind.__qualname__
     if not callable(config) or "<" in qualname or module not in sys.modules:
@@ -237,4 +237,7 @@ def origin_of(value: object) -> Origin | None:
     for name in given:
         if not isinstance(name, str) or not name.isidentifier():
             raise checks.reject("config", "return names of arguments", checks.brief(name))
-    return Origin(f"{module}:{qualname}", copy.deepcopy(dict(given)))
+    origin = Origin(f"{module}:{qualname}", copy.deepcopy(dict(given)))
+    if any(callable(getattr(kind, name, None)) for name in ("derivative", "field")):
+        _handed[origin.target] = kind
+    return origin

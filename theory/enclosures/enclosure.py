@@ -202,10 +202,12 @@ class Enclosure(Certified):
         self._believe()
         return self.opened()
 
-    def opened(self) -> Any:
-        """The reading of the flow, whether or not the steps of a file prove anything of it."""
+    def opened(self, flow: Any = None) -> Any:
+        """The reading of the flow, whether or not a file's steps prove anything of it; for ``flow`` see `verify`."""
         if isinstance(self._reading, StoredFlow):
-            self._reading = self._reading.open(None)
+            self._reading = self._reading.open(flow)
+        elif flow is not None:
+            raise checks.reject("flow", "be left out, as the enclosure has its flow", checks.brief(flow))
         return self._reading
 
     def at(self, t: float | Sequence[float] | np.ndarray) -> xr.Dataset:
@@ -374,24 +376,22 @@ class Enclosure(Certified):
         """Recompute every bound from the stored polynomials, and compare it with the stored radii.
 
         ``python -m yzflow.verify FILE`` does the same with code of its own, for a population. Your own flow is made
-        again from its class and ``config()``, which must be imported or installed as a paper; `fault` and `changed`
-        then say why not, and what has changed since.
+        again from its class and ``config()`` where you handed it over in this process, or an installed distribution
+        offers it by an entry point in the group "yzflow.flows"; `fault` and `changed` then say why not, and what has
+        changed since.
 
         Parameters
         ----------
-        flow : object, optional
-            The flow that a file is of, where it cannot be imported, as that of a notebook.
+        flow : object or class, optional
+            The flow that a file is of, or its class: what a file names is not imported at its word.
 
         Raises
         ------
         ValueError
             If the code of the flow is not here, or it is another flow.
         """
-        if isinstance(self._reading, StoredFlow):
-            self._reading = self._reading.open(flow)
-        elif flow is not None:
-            raise checks.reject("flow", "be left out, as the enclosure has its flow", checks.brief(flow))
-        fault = check_steps(self._reading.field, self.steps, self.bits, self._reading.start)
+        reading = self.opened(flow)
+        fault = check_steps(reading.field, self.steps, self.bits, reading.start)
         if not fault and self._claimed is not None:
             fault = self._check_claim(self._claimed)
         return self._judged(fault)

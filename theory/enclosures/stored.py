@@ -74,6 +74,8 @@ class StoredFlow:
         """The flow, made again from installed code or given; ValueError if it cannot be, or is another one."""
         if flow is None:
             flow = self.origin.make()
+        elif isinstance(flow, type) and self.origin.is_of(flow):
+            flow = self.origin.make(flow)
         else:
             self._compare(flow)
         initial = {str(name): np.shape(value) for name, value in dict(getattr(flow, "initial", None) or {}).items()}
@@ -90,9 +92,9 @@ class StoredFlow:
         return found
 
     def _compare(self, flow: Any) -> None:
-        kind = type(flow)
-        target = f"{kind.__module__}:{kind.__qualname__}"
-        if target != self.origin.target:
+        kind = flow if isinstance(flow, type) else type(flow)
+        if not self.origin.is_of(kind):
+            target = f"{kind.__module__}:{kind.__qualname__}"
             raise checks.reject("flow", f"be a {self.origin.target}, as the file says", target)
         config = getattr(flow, "config", None)
         if not callable(config) or plain(config()) != self.origin.config:

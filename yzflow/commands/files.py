@@ -12,6 +12,7 @@ from yzflow.commands.common import (
     FILE,
     FOLDER,
     Command,
+    beside_person,
     copy_option,
     files_to_write,
     json_option,
@@ -88,10 +89,20 @@ def verify(context: click.Context, file: Path, listed: bool, as_json: bool, out:
 @click.command(cls=Command)
 @click.argument("file", type=FILE)
 @click.option("--data", type=FILE, help="Bags too large for FILE.")
+@click.option("--task", help="Your own function that a sweep ran, MODULE:FUNCTION: FILE does not decide what runs.")
+@click.option("--flow", help="Your own class of flow that FILE is of, MODULE:CLASS.")
 @json_option
 @copy_option
 @click.pass_context
-def rerun(context: click.Context, file: Path, data: Path | None, as_json: bool, out: Path | None) -> None:
+def rerun(
+    context: click.Context,
+    file: Path,
+    data: Path | None,
+    task: str | None,
+    flow: str | None,
+    as_json: bool,
+    out: Path | None,
+) -> None:
     """Make a saved FILE again and compare the bits; exit status 1 if they differ, with what is different here.
 
     FILE is a trajectory (yzflow flow, sgd), a result of yzflow sweep or survival, audit.json, a check as JSON, or a
@@ -101,8 +112,15 @@ def rerun(context: click.Context, file: Path, data: Path | None, as_json: bool, 
     """
     from dynamics import Bags
     from yzflow.reruns import rerun as run
+    from yzflow.sweeps.tasks import imported
 
     files_to_write(out)
-    report = run(file, progress=True, **({} if data is None else {"data": Bags.load(data)}))
+    given: dict[str, Any] = {} if data is None else {"data": Bags.load(data)}
+    beside_person(task, flow)
+    if task is not None:
+        given["task"] = imported("--task", task)
+    if flow is not None:
+        given["flow"] = imported("--flow", flow)
+    report = run(file, progress=True, **given)
     print_text(report.json() if as_json else report.text(), out)
     context.exit(0 if report.same else 1)

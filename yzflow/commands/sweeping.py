@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import click
 
-from yzflow.commands.common import FILE, PATH, Command, files_to_write, json_option, print_facts
+from yzflow.commands.common import FILE, PATH, Command, beside_person, files_to_write, json_option, print_facts
 
 
 @click.command(cls=Command)
 @click.argument("config", type=FILE)
+@click.option("--task", help="Your own function, MODULE:FUNCTION: CONFIG may name it, but does not decide what runs.")
 @click.option("--store", type=PATH, help="Folder of the runs. Default: CONFIG's, or CONFIG.store.")
 @click.option("--out", type=PATH, help="netCDF file. Default: CONFIG's, or CONFIG.nc.")
 @click.option("--seeds", type=int, help="Number of seeds. Default: CONFIG's, or 1.")
@@ -24,6 +23,7 @@ from yzflow.commands.common import FILE, PATH, Command, files_to_write, json_opt
 def sweep(
     context: click.Context,
     config: Path,
+    task: str | None,
     store: Path | None,
     out: Path | None,
     seeds: int | None,
@@ -50,9 +50,14 @@ def sweep(
         raise checks.reject("--out", "be another file than CONFIG", out)
     if dask and workers is not None:
         checks.processes("workers", workers)
-    if ":" in asked.task and os.getcwd() not in sys.path:
-        # A module beside the person, after all others: its name may be one that a library imports.
-        sys.path.append(os.getcwd())
+    if (":" in asked.task or task is not None) and task != asked.task:
+        rule = f"be given as --task {asked.task} to run it, as a file does not decide what runs"
+        if task is not None:
+            rule = f"be {asked.task}, the task of {config}"
+        elif ":" not in asked.task:
+            rule = "be left out for a task that has a name"
+        raise checks.reject("--task", rule, "none" if task is None else task)
+    beside_person(task)
     store = asked.store if store is None else store
     context.meta["interrupted"] = f"what is done is in {store}; the same command goes on from there"
     chosen = asked.seeds if seeds is None else seeds

@@ -55,7 +55,7 @@ def trajectory(
     name = getattr(simulate, "__name__", type(simulate).__name__)
     task = Task(f"trajectory:{name}", simulate, version=_VERSION)  # type: ignore[arg-type]
     seed = settings.pop("seed", 0)
-    identity = task.identity({"data": _digest(classes), **settings}, seed)
+    identity = task.identity({"data": _digest(classes), **settings}, seed, task.content())
     found = store.read(key(identity))
     if found is not None:
         return Trajectory(_dataset(found[1]))

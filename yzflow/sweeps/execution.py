@@ -7,7 +7,7 @@ import os
 import pickle
 import signal
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import (
     ALL_COMPLETED,
     FIRST_COMPLETED,
@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from dynamics.support import checks
 from yzflow.sweeps import runs
-from yzflow.sweeps.runs import Result, Task
+from yzflow.sweeps.runs import Here, Result, Task
 
 if TYPE_CHECKING:
     from dynamics import Field
@@ -50,12 +50,22 @@ class Workers:
         Workers of the default executor. Default: the cores that this process may use.
     words : collection of str
         Values of the grid: a field from outside that is named here has to be one that workers can import.
+    parts : mapping of str to str
+        `Task.content`: a worker whose task is another refuses to run.
     """
 
     def __init__(
-        self, task: Task, executor: Executor | None = None, n: int | None = None, *, words: Collection[str] = ()
+        self,
+        task: Task,
+        executor: Executor | None = None,
+        n: int | None = None,
+        *,
+        words: Collection[str] = (),
+        parts: Mapping[str, str] | None = None,
     ) -> None:
-        self.task, self.fields = task, () if executor is None and task.threads else _fields(words)
+        self.task = task
+        fields = () if executor is None and task.threads else _fields(words)
+        self.here = Here(task, fields, tuple(words), dict(parts or {}))
         self._own = executor is None
         if executor is not None and not isinstance(executor, Executor):
             raise checks.reject("executor", "be a concurrent.futures.Executor or None", checks.brief(executor))
@@ -89,7 +99,7 @@ class Workers:
             return
         try:
             # A cluster has its own way to send functions. A process pool breaks on what it cannot unpickle.
-            sent = self.task.run if _is_dask(self._executor) else pickle.dumps((self.task.run, self.fields))
+            sent = self.here if _is_dask(self._executor) else pickle.dumps(self.here)
             problem = self._submit(runs.probe, sent).result()
         except BrokenExecutor as error:
             raise RuntimeError(
@@ -101,7 +111,7 @@ class Workers:
 
     def submit(self, jobs: Sequence[tuple[dict, int]]) -> Future:
         """Results of the first of the jobs, see `yzflow.sweeps.runs.run_chunk`."""
-        return self._submit(runs.run_chunk, self.task, jobs, *((self.fields,) if self.fields else ()))
+        return self._submit(runs.run_chunk, self.here, jobs)
 
     def _submit(self, function: Callable, *arguments: object) -> Future:
         # A pool starts its processes when something is submitted.
@@ -215,6 +225,8 @@ def execute(
         chunk = flying.pop(future)
         try:
             results = future.result()
+        except runs.OtherCodeError:
+            raise
         except Exception as error:
             return queue.lost(chunk, error), isinstance(error, BrokenExecutor)
         queue.give_back(chunk[len(results) :])

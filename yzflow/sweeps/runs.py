@@ -5,25 +5,27 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
+import sys
 import threading
 import time
 import traceback
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dynamics.support import checks
+from dynamics.support import checks, content
 from dynamics.support.canonical import digest
-from dynamics.support.origins import outside
+from dynamics.support.origins import OURS, outside
 from dynamics.support.provenance import machine
+from dynamics.version import __version__
 
 if TYPE_CHECKING:
     from dynamics import Field
 
-SCHEMA = 2
+SCHEMA = 3
 # Names in a sweep's dataset that no task may give to a result.
 RESERVED = ("seed", "failed", "error", "run", "version")
 # Seconds after which a worker hands in what it has: the most work that the death of a worker costs, beside one run.
@@ -76,8 +78,8 @@ class Task:
         """Whose code it is, as JSON text for a file; nothing for ours."""
         return outside([getattr(self.run, "__module__", "") or "__main__"])
 
-    def identity(self, configuration: Mapping, seed: int) -> dict:
-        """Key that tells a run from every other."""
+    def identity(self, configuration: Mapping, seed: int, parts: Mapping[str, str] | None = None) -> dict:
+        """Key that tells a run from every other; ``parts`` are those of `content`."""
         whole = dict(configuration) if self.complete is None else self.complete(dict(configuration))
         return {
             "schema": SCHEMA,
@@ -85,7 +87,37 @@ class Task:
             "version": self.version,
             "configuration": whole,
             "seed": seed,
+            **({"content": digest(parts)} if parts else {}),
         }
+
+    def content(self, words: Collection[str] = ()) -> dict[str, str]:
+        """The parts of its functions, see `dynamics.support.content`; nothing where they are ours: these have versions.
+
+        The fields from outside are among them that the functions or ``words`` name, and the versions of yzflow and
+        Python.
+        """
+        functions = self._own()
+        if not functions:
+            return {}
+        parts = content.content_of(*functions) | {
+            "yzflow": __version__,
+            "Python": ".".join(map(str, sys.version_info[:2])),
+        }
+        table = sys.modules.get("dynamics.fields.table")  # without it no field is registered
+        fields = [entry.field for entry in table.SYSTEMS.values() if entry.field is not None] if table else []
+        for known in fields:
+            if known.name in {*words, *content.words_of(*functions)}:
+                inside = content.content_of(known.gradient, known.step)
+                parts |= {f"{name} of the field {known.name}": text for name, text in inside.items()}
+        return parts
+
+    def unseen(self) -> list[str]:
+        """Names of what its functions read and whose content cannot be told."""
+        return content.unseen(*self._own())
+
+    def _own(self) -> list[Callable]:
+        functions = [function for function in (self.run, self.complete) if function is not None]
+        return [function for function in functions if content.module_of(function).partition(".")[0] not in OURS]
 
 
 class Labelled(NamedTuple):
@@ -132,24 +164,72 @@ class Result:
 
 
 def key(identity: Mapping) -> str:
-    """SHA-256 of the canonical JSON of a run's identity."""
-    return digest(identity)
+    """SHA-256 of the canonical JSON of a run's identity, in which 1, 1.0 and True are one value, as in Python."""
+    return digest({**identity, "configuration": _equal(identity["configuration"])})
 
 
-def run_chunk(task: Task, jobs: Sequence[tuple[dict, int]], fields: Sequence[Field] = ()) -> list[Result]:
-    """Results of the first of ``jobs`` (identities): at least one, and as many as fit in `CHUNK_SECONDS`.
+def _equal(value: Any) -> Any:
+    """A value with one form for all that are equal to it."""
+    if isinstance(value, Mapping):
+        return {name: _equal(entry) for name, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_equal(entry) for entry in value]
+    return int(value) if isinstance(value, (bool, float)) and value == int(value) else value
 
-    ``fields`` are registered first: a process that has just started knows the built-in ones alone.
+
+class Here(NamedTuple):
+    """A task as it is in the process that asks: what workers are to run, and nothing else.
+
+    Attributes
+    ----------
+    task : Task
+    fields : sequence of Field
+        Registered first: a process that has just started knows the built-in ones alone.
+    words : collection of str
+    parts : mapping of str to str
+        `Task.content` of these words.
     """
-    if fields:
+
+    task: Task
+    fields: Sequence[Field] = ()
+    words: Collection[str] = ()
+    parts: Mapping[str, str] = MappingProxyType({})
+
+
+class OtherCodeError(ValueError):
+    """The function that a worker would run is not the one that was handed over."""
+
+
+# Digests of the tasks that this process has compared.
+_compared: set[str] = set()
+
+
+def check_same(here: Here) -> None:
+    """Refuse to run a task that is another in this process than in the one that asks."""
+    for known in here.fields:
         from dynamics.fields import register_field
 
-        for one in fields:
-            register_field(one)
+        register_field(known)
+    if not here.parts or (name := digest(dict(here.parts))) in _compared:
+        return
+    changed = content.changes(here.parts, here.task.content(here.words))
+    if changed:
+        told = "; ".join(f"{part}: {asked} here, {there} there" for part, (asked, there) in list(changed.items())[:3])
+        rule = (
+            "be the same in the worker processes, which import its module: write the change into the module and start "
+            "again, or pass executor=ThreadPoolExecutor()"
+        )
+        raise OtherCodeError(str(checks.reject("task", rule, f"{here.task.name} ({told})")))
+    _compared.add(name)
+
+
+def run_chunk(here: Here, jobs: Sequence[tuple[dict, int]]) -> list[Result]:
+    """Results of the first of ``jobs`` (identities): at least one, and as many as fit in `CHUNK_SECONDS`."""
+    check_same(here)
     until = time.monotonic() + CHUNK_SECONDS
     results = []
     for configuration, seed in jobs:
-        results.append(run(task, configuration, seed))
+        results.append(run(here.task, configuration, seed))
         if time.monotonic() >= until:
             break
     return results
@@ -202,11 +282,13 @@ def is_name(name: object) -> bool:
     )
 
 
-def probe(task: Callable | bytes) -> str:
-    """Why a worker cannot unpickle the function of a task; empty if it can."""
+def probe(sent: Here | bytes) -> str:
+    """Why a worker cannot run a task: its function cannot be unpickled, or is another here; empty if it can."""
     try:
-        if isinstance(task, bytes):
-            pickle.loads(task)
+        here = pickle.loads(sent) if isinstance(sent, bytes) else sent
+        check_same(here)
+    except OtherCodeError:
+        raise
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     return ""

@@ -1,7 +1,8 @@
 """The store of a sweep: a folder with one file a run, each complete and checked, or absent.
 
 A run's file is ``KEY.npz``, with KEY the SHA-256 of the canonical JSON of its identity (schema, task, version,
-configuration, seed): a sealed `dynamics.support.archive` with an array a variable, and ``run.json``.
+configuration, seed, content of an own function): a sealed `dynamics.support.archive` with an array a variable, and
+``run.json``. ``code-*.json`` beside them names the parts of own functions, to say what changed.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,7 +20,8 @@ import numpy as np
 import xarray as xr
 
 from dynamics.support import archive, checks, files, sealed
-from dynamics.support.canonical import canonical
+from dynamics.support.canonical import canonical, digest
+from dynamics.support.content import changes
 from dynamics.support.netcdf import save_dataset
 from yzflow.sweeps import runs
 from yzflow.sweeps.collect import Collector
@@ -27,6 +29,7 @@ from yzflow.sweeps.runs import SCHEMA, Result
 
 MARKER = "yzflow-store.json"
 _PROJECT = "yzflow"
+CODE = "code_sha256"  # of a task whose code changed between runs
 _FORMAT, _RUN = "yzflow-runs-1", "yzflow-sweep-run-1"
 _KEY = re.compile("[0-9a-f]{64}")
 _STALE = 3600.0  # seconds after which a temporary file was left by a process that is dead
@@ -144,6 +147,29 @@ class Store:
             f"complete: remedy this, and the same sweep goes on from there"
         )
 
+    def remember(self, task: str, parts: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+        """Keep the parts of a task's functions beside its runs.
+
+        Returns
+        -------
+        dict
+            Name -> (then, now) of the parts that differ from the last ones that were kept for this task; nothing where
+            these parts were kept before.
+        """
+        file = self._folder / f"code-{digest([task, dict(parts)])[:16]}.json"
+        if file.exists():
+            return {}
+        earlier = []
+        for path in sorted(self._folder.glob("code-*.json"), key=lambda path: path.stat().st_mtime):
+            with suppress(OSError, ValueError, TypeError, KeyError):
+                content = json.loads(path.read_bytes())
+                earlier += [dict(content["parts"])] if content["task"] == task else []
+        try:
+            files.write(file, canonical({"task": task, "parts": dict(parts)}).encode(), clean=False)
+        except OSError as error:
+            raise self._failure("write into", error) from error
+        return changes(earlier[-1], parts) if earlier else {}
+
     def tasks(self) -> dict[str, int]:
         """The number of runs of each task."""
         counts: dict[str, int] = {}
@@ -177,6 +203,7 @@ class Store:
         identities = [identity for identity, _ in found]
         configurations = [identity["configuration"] for identity in identities]
         settings = {name: None for configuration in configurations for name in configuration}
+        several = len({identity.get("content") for identity in identities}) > 1
         variables, coordinates = collector.variables(taken={*settings, *runs.RESERVED})
         return xr.Dataset(
             {
@@ -189,6 +216,7 @@ class Store:
                 **{name: ("run", column([c.get(name) for c in configurations])) for name in settings},
                 "seed": ("run", [identity["seed"] for identity in identities]),
                 "version": ("run", column([identity["version"] for identity in identities])),
+                **({CODE: ("run", [identity.get("content", "") for identity in identities])} if several else {}),
             },
             {"format": _FORMAT, "task": names[0], **collector.provenance()},
         )
@@ -228,7 +256,8 @@ class Store:
         except (ValueError, TypeError, KeyError):
             raise self._reject("be a store of yzflow", f", whose {MARKER} cannot be read") from None
         if (project, schema) != (_PROJECT, SCHEMA):
-            why = ", whose runs are known by other names of tasks: take a new folder" if schema == 1 else ""
+            older = isinstance(schema, int) and schema < SCHEMA
+            why = ", whose runs do not say which code they were made by: take a new folder" if older else ""
             raise self._reject(f"be a store of {_PROJECT}, schema {SCHEMA}", f", of {project}, schema {schema}{why}")
 
     def _reject(self, rule: str, what: str) -> ValueError:

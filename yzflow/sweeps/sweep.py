@@ -55,11 +55,13 @@ def sweep(
         of `dynamics.sgd`), "flow" (keys of `dynamics.gradient_flow` and of `SequenceClasses.single_common_token`),
         "dyck" (keys of `DyckLanguage` and of `trained` there), a task of a study that is installed; "module:function";
         or a function at the top level of a module, ``f(configuration, seed) -> dict of arrays``. An
-        ``xarray.DataArray`` among these keeps its dimensions, labels and units. A function is known by module and name:
-        raise its attribute ``f.version`` (1 if there is none) when its results change, for the store cannot see that.
+        ``xarray.DataArray`` among these keeps its dimensions, labels and units. A function is known by its name, its
+        code and what it reads: closures, helpers, values of its module. If one of these changes, a warning says what,
+        and the runs are done again. For what else results depend on, such as a file, there is its attribute
+        ``f.version`` (1 if there is none).
         Fields that `register_field` has added are known to the workers, if they stand in a module or a script.
     grid : mapping
-        Key -> list of values: finite numbers, words, booleans or None.
+        Key -> list of values: finite numbers, words, booleans or None. 1, 1.0 and True are one value, as in Python.
     store : path-like or Store
         A store, or a new or empty folder. Any number of sweeps may share one, also at the same time.
     seeds : int or sequence of int
@@ -99,11 +101,12 @@ def sweep(
     """
     plan = _Plan(tasks.resolve(task), grid, seeds)
     plan.check()
-    pool = Workers(plan.task, executor, workers, words=plan.words())
+    pool = Workers(plan.task, executor, workers, words=plan.words(), parts=plan.parts)
     store = store if isinstance(store, Store) else Store(store)
     collector = Collector(plan.n)
     missing = [cell for cell in range(plan.n) if not _recall(store, plan.identity(cell), cell, collector)]
     if missing:
+        _tell_changes(plan, store)
         _run(plan, pool, store, missing, collector, progress)
     dataset = plan.dataset(collector)
     if collector.failed.any():
@@ -147,6 +150,7 @@ class _Plan:
         self.seeds = [checks.integer("seeds", seed, minimum=0) for seed in _values("seeds", seeds)]
         self.shape = (*(len(values) for values in self.grid.values()), len(self.seeds))
         self._last: tuple[int, dict] = (-1, {})
+        self.parts = task.content(self.words())
         self.n = math.prod(self.shape)
         if self.n > _MOST_RUNS:
             sizes = " x ".join(map(str, self.shape))
@@ -171,7 +175,7 @@ class _Plan:
         if self._last[0] != point:
             places = np.unravel_index(point, self.shape[:-1])
             values = {key: values[i] for (key, values), i in zip(self.grid.items(), places, strict=True)}
-            self._last = point, self.task.identity(values, self.seeds[seed])
+            self._last = point, self.task.identity(values, self.seeds[seed], self.parts)
         return self._last[1] | {"seed": self.seeds[seed]}
 
     def dataset(self, collector: Collector) -> xr.Dataset:
@@ -207,6 +211,7 @@ class _Plan:
             "task": self.task.name,
             "task_version": str(self.task.version),
             "configuration": json.dumps(configuration),
+            **({"content": json.dumps(self.parts)} if self.parts else {}),
         }
 
 
@@ -253,6 +258,19 @@ def _recall(store: Store, identity: dict, cell: int, collector: Collector) -> bo
         return False
     collector.add(cell, found[1])
     return True
+
+
+def _tell_changes(plan: _Plan, store: Store) -> None:
+    """Warn of what makes a task another than the one whose runs a store holds, and of what cannot be told."""
+    if not plan.parts:
+        return
+    changed = store.remember(plan.task.name, plan.parts)
+    if changed:
+        told = "; ".join(f"{name}: {then} then, {now} now" for name, (then, now) in changed.items())
+        warnings.warn(f"{plan.task.name} has changed since runs of it in {store.path}: {told}", stacklevel=4)
+    if unseen := plan.task.unseen():
+        rule = "their content cannot be told, so raise the attribute `version` of the function when it changes"
+        warnings.warn(f"{plan.task.name} reads {', '.join(unseen)}: {rule}", stacklevel=4)
 
 
 def _run(plan: _Plan, pool: Workers, store: Store, missing: list[int], collector: Collector, progress: bool) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 from dynamics.support import checks
+from dynamics.support.content import module_of
 from yzflow import parts, studies
 from yzflow.sweeps.runs import Task, told
 
@@ -18,8 +18,32 @@ def named() -> dict[str, Task]:
     return parts.collected("tasks")
 
 
+# Tasks of functions that a person handed over in this process, by name.
+_handed: dict[str, Task] = {}
+
+
+def of_a_file(name: str) -> Task:
+    """The task that a file names: an installed one, or one that was handed over in this process. Nothing is imported.
+
+    Raises
+    ------
+    ValueError
+        If there is none: a file does not decide what runs.
+    """
+    known = _installed(name)
+    if name in known:
+        return known[name]
+    if name not in _handed:
+        rule = (
+            "be handed over by the person who calls, as a file does not decide what runs: task=FUNCTION, or "
+            "--task MODULE:FUNCTION on the command line"
+        )
+        raise checks.reject("task", rule, f"{checks.brief(name)} in the file")
+    return _handed[name]
+
+
 def resolve(task: str | Callable | Task) -> Task:
-    """The task that a name or a function of a module stands for.
+    """The task that a name or a function of a module stands for, as a person hands it over.
 
     Raises
     ------
@@ -27,17 +51,16 @@ def resolve(task: str | Callable | Task) -> Task:
         If there is no such task, or other processes could not find the function.
     """
     if isinstance(task, Task):
+        _handed[task.name] = task
         return task
     if isinstance(task, str):
         if ":" in task:
-            found = _import(task)
+            found = imported("task", task)
             if not isinstance(found, Task) and not callable(found):
                 rule = "name a function as 'module:function'"
                 raise checks.reject("task", rule, f"{checks.brief(task)}, a {type(found).__name__}")
             return resolve(found)
-        known = named()
-        if task not in known:  # to look into the studies takes longer
-            known = known | studies.tasks()
+        known = _installed(task)
         if task not in known:
             near = checks.nearest(task, {name: (name,) for name in known})
             rule = f"be a function as 'module:function' or one of {len(known)} names, such as {near}"
@@ -47,22 +70,27 @@ def resolve(task: str | Callable | Task) -> Task:
     if not callable(task) or getattr(sys.modules.get(module or ""), name or "", None) is not task:
         shown = f"{module}.{name}" if name else checks.brief(task)
         raise checks.reject("task", "be the name of a task or a function at the top level of a module", shown)
-    if module == "__main__":
-        # The same function, whether its file is run or imported.
-        main = sys.modules["__main__"]
-        spec, file = getattr(main, "__spec__", None), getattr(main, "__file__", None)
-        module = spec.name if spec else Path(file).stem if file else module
     version = getattr(task, "version", 1)
     if type(version) not in (int, str):
         raise checks.reject("task", "have an integer or a word as its attribute `version`", repr(version))
-    return Task(f"{module}:{name}", task, version=version)
+    made = Task(f"{module_of(task)}:{name}", task, version=version)
+    _handed[made.name] = made
+    return made
 
 
-def _import(path: str) -> object:
+def _installed(name: str) -> dict[str, Task]:
+    """The tasks of papers; where the name is none of these, of studies, too, which takes longer to look into."""
+    known = named()
+    return known if name in known else known | studies.tasks()
+
+
+def imported(argument: str, path: str) -> object:
+    """What "module:name" stands for, as a person says it in an argument: never a file."""
     module, _, name = path.partition(":")
     try:
         return getattr(importlib.import_module(module), name)
     except (Exception, SystemExit) as error:  # a module of other people can raise anything
         plain = isinstance(error, (ImportError, AttributeError, ValueError, TypeError))
         why = " ".join(str(error).split()) if plain else told(error)
-        raise checks.reject("task", "name a function as 'module:function'", f"{path!r} ({why})") from error
+        what = "a function as 'module:function'" if argument.endswith("task") else "a class as 'module:class'"
+        raise checks.reject(argument, f"name {what}", f"{path!r} ({why})") from error
