@@ -20,11 +20,9 @@ def arrays(configuration, seed):
     return {"noise": noise, "norm": np.linalg.norm(noise), "count": rng.integers(100), "small": np.float32(noise[:2])}
 
 
-BUG = True
-
-
 def fails(configuration, seed):
-    if BUG and configuration["a"] == 2 and seed == 1:
+    """Fails while the world outside, which no store sees, is as it is."""
+    if os.environ.get("SWEEP_TASKS_FAIL", "1") == "1" and configuration["a"] == 2 and seed == 1:
         raise ArithmeticError("two\n  lines")
     return plain(configuration, seed)
 

@@ -1,6 +1,7 @@
 """The page of doors: every place that makes code of a name has its row there, and no row outlives its place."""
 
 import ast
+import functools
 import re
 import subprocess
 
@@ -65,14 +66,14 @@ def doors_in(text):
     return found
 
 
+@functools.cache
 def sources():
     listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True)
     if listed.returncode:
         pytest.skip("no clone")
-    for name in listed.stdout.split("\n"):
-        is_test = name.startswith(("tests/", "conftest")) or "/tests/" in name or "/test_" in name
-        if name.endswith(".py") and not is_test and (ROOT / name).exists():
-            yield name, (ROOT / name).read_text(encoding="utf-8")
+    names = [name for name in listed.stdout.split("\n") if name.endswith(".py") and (ROOT / name).exists()]
+    ours = [name for name in names if not re.match(r"tests/|conftest|.*/tests/|.*/test_", name)]
+    return [(name, (ROOT / name).read_text(encoding="utf-8")) for name in ours]
 
 
 def rows():

@@ -46,6 +46,7 @@ def bare(function: Any) -> Any:
     while isinstance(function, partial):
         function = function.func
     function = getattr(function, "__func__", function)
+    function = function if hasattr(function, "__code__") else _wrapped(function) or function
     return function if hasattr(function, "__code__") else type(function)
 
 
@@ -129,9 +130,13 @@ class _Walk:
             return f"<itself, {len(above) - above.index(id(value))} up>"
         above = (*above, id(value))
         inside: Callable[[Any], str] = partial(self.text, name=name, above=above)
-        if isinstance(value, np.ndarray) and not value.dtype.hasobject:
-            raw = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
-            return f"array {value.dtype.str} {value.shape} {raw}"
+        if isinstance(value, np.ndarray):
+            kind = f"array {value.dtype.str} {value.shape}"
+            if value.dtype.hasobject:
+                return f"{kind} {inside(value.tolist())}"
+            return f"{kind} {hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()}"
+        if type(value).__module__.startswith("xarray."):  # which keeps what it computed beside the numbers
+            return f"{type(value).__qualname__}({inside(value.to_dict(data='array'))})"
         if isinstance(value, (list, tuple)):
             return f"{type(value).__qualname__}({', '.join(map(inside, value))})"
         if isinstance(value, (set, frozenset)):
@@ -147,12 +152,10 @@ class _Walk:
             return f"method {inside(value.__func__)} of {inside(value.__self__)}"
         if isinstance(value, partial):
             return f"partial({inside(value.func)}, {inside(value.args)}, {inside(value.keywords)})"
-        # A function, or what wraps one: of `functools.wraps` and caches, or compiled by numba.
-        for attribute in ("py_func", "__wrapped__"):
-            if not isinstance(value, FunctionType) and isinstance(inner := vars_of(value, attribute), FunctionType):
-                return f"{type(value).__qualname__}({inside(inner)})"
         if isinstance(value, FunctionType):
             return self._function(value)
+        if (wrapped := _wrapped(value)) is not None:
+            return f"{type(value).__qualname__}({inside(wrapped)})"
         if isinstance(value, _LOCKS):
             return type(value).__qualname__
         if isinstance(value, BuiltinFunctionType):
@@ -259,12 +262,16 @@ class _Walk:
         return module.__name__
 
 
-def vars_of(value: Any, attribute: str) -> Any:
-    """An attribute of an object, or None; whatever looking it up raises."""
-    try:
-        return getattr(value, attribute, None)
-    except Exception:
-        return None
+def _wrapped(value: Any) -> FunctionType | None:
+    """The function that an object wraps: that of a cache, of `cached_property`, or one that numba compiles."""
+    for attribute in ("py_func", "__wrapped__", "func"):
+        try:
+            inner = getattr(value, attribute, None)
+        except Exception:  # a property of other people's can raise anything
+            continue
+        if isinstance(inner, FunctionType):
+            return inner
+    return None
 
 
 def _functions_in(value: Any) -> list[Any]:
@@ -273,8 +280,7 @@ def _functions_in(value: Any) -> list[Any]:
         return [value.__func__]
     if isinstance(value, property):
         return [inner for inner in (value.fget, value.fset, value.fdel) if inner is not None]
-    inner = vars_of(value, "func") or vars_of(value, "py_func") or vars_of(value, "__wrapped__")
-    if isinstance(inner, FunctionType):
+    if not isinstance(value, FunctionType) and (inner := _wrapped(value)) is not None:
         return [inner]
     return [value] if isinstance(value, (FunctionType, type)) else []
 

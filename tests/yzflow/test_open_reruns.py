@@ -80,19 +80,30 @@ def test_changed_code_is_named_whether_or_not_it_changed_bits(module, tmp_path):
     assert "code of mypaper" in report.text()
 
 
-def test_code_that_is_not_here_is_refused_and_named(module, tmp_path, monkeypatch):
+def test_a_flow_that_nobody_handed_over_is_refused_and_named(module, tmp_path, monkeypatch):
     integrated(module, tmp_path / "run.nc")
-    del sys.modules["mypaper"]
-    with pytest.raises(ValueError, match=r"`path` must be of code that is imported already, .*import mypaper first"):
+    rule = r"`path` must name a flow that is known here: hand it over, .* or install mypaper with an entry point"
+    monkeypatch.setattr(origins, "_handed", {})
+    with pytest.raises(ValueError, match=rule):  # although its module is imported
         yz.rerun(tmp_path / "run.nc")
-    assert "mypaper" not in sys.modules
+    del sys.modules["mypaper"]
+    with pytest.raises(ValueError, match=rule):
+        yz.rerun(tmp_path / "run.nc")
     # Loading imports nothing either.
     assert yz.Run.load(tmp_path / "run.nc").events["half"].size == 1 and "mypaper" not in sys.modules
-    monkeypatch.setattr(origins, "is_paper", lambda package: True)
-    (tmp_path / "theirs" / "mypaper.py").unlink()
-    importlib.invalidate_caches()
-    with pytest.raises(ValueError, match=r"`path` must be of code that is here: install mypaper"):
-        yz.rerun(tmp_path / "run.nc")
+
+
+def test_a_flow_is_handed_over_as_its_class_or_itself(module, tmp_path, monkeypatch):
+    integrated(module, tmp_path / "run.nc")
+    monkeypatch.setattr(origins, "_handed", {})
+    assert yz.rerun(tmp_path / "run.nc", flow=module.Decay).same
+    assert yz.rerun(tmp_path / "run.nc", flow=module.Decay(1.5)).same
+    rule = "`flow` must be of the class mypaper:Decay with the configuration that the file says, or this class"
+    for other in (module.Decay(1.25), module.Decay.Inner(), module.Decay.Inner, Untold()):
+        with pytest.raises(ValueError, match=rule):
+            yz.rerun(tmp_path / "run.nc", flow=other)
+    with pytest.raises(ValueError, match=r"`rtol` must be left out where the file holds it"):
+        yz.rerun(tmp_path / "run.nc", rtol=1e-3)
 
 
 def test_a_class_without_a_name_is_given_again(tmp_path):
@@ -163,7 +174,7 @@ def test_a_configuration_that_the_class_does_not_take_is_refused(module, tmp_pat
 
 @pytest.mark.slow
 def test_an_installed_paper_is_imported_in_a_process_that_has_not(tmp_path):
-    """A distribution is a folder with its metadata: one with an entry point is imported, one without is not."""
+    """A distribution is a folder with its metadata: a class with an entry point is imported, one without is not."""
     (tmp_path / "mypaper.py").write_text(SOURCE)
     info = tmp_path / "their_paper-1.2.dist-info"
     info.mkdir()
@@ -175,9 +186,10 @@ def test_an_installed_paper_is_imported_in_a_process_that_has_not(tmp_path):
     again = (
         f"{start}try:\n    print(yz.rerun({path!r}).json())\nexcept ValueError as error:\n    print('refused', error)"
     )
-    assert "refused `path` must be of code that is imported already" in python(again)
-    # `yzflow.papers` reads what entry points name: a paper whose flows are in the same module.
-    (info / "entry_points.txt").write_text("[yzflow.papers]\nmine = mypaper:Decay\n")
+    assert "refused `path` must name a flow that is known here" in python(again)
+    (info / "entry_points.txt").write_text("[yzflow.flows]\nmine = mypaper:Decay.Inner\n")
+    assert "refused `path` must name a flow that is known here" in python(again)
+    (info / "entry_points.txt").write_text("[yzflow.flows]\nmine = mypaper:Decay\n")
     report = json.loads(python(again))
     assert report["same"] and report["factors"] == []
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: their-paper\nVersion: 1.3\n")

@@ -135,7 +135,7 @@ def test_files_that_say_nothing_of_their_making_are_refused(tmp_path):
             yz.rerun(tmp_path / name)
         ended = CliRunner().invoke(main, ["rerun", str(tmp_path / name)])
         assert ended.exit_code == 2 and len(ended.output.strip().splitlines()) == 1
-    with pytest.raises(ValueError, match="`given` must be left out but for trajectories"):
+    with pytest.raises(ValueError, match="`data` must be left out for this file"):
         yz.rerun(tmp_path / "other.json", data=CLASSES)
 
 

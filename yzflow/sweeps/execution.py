@@ -101,6 +101,8 @@ class Workers:
             # A cluster has its own way to send functions. A process pool breaks on what it cannot unpickle.
             sent = self.here if _is_dask(self._executor) else pickle.dumps(self.here)
             problem = self._submit(runs.probe, sent).result()
+        except runs.OtherCodeError as error:
+            raise runs.OtherCodeError(str(error)) from None  # without the worker's traceback
         except BrokenExecutor as error:
             raise RuntimeError(
                 "worker processes die at the start. A script that calls `sweep` must be a file and do so under "

@@ -10,6 +10,7 @@ import pytest
 from own_flows import Drawn, Linear, Logistic, Stationary
 
 import yzflow as yz
+from dynamics.support import origins
 from theory.enclosures import Enclosure, ball, certificate, enclose
 from yzflow import verify
 
@@ -130,16 +131,18 @@ def test_what_no_save_wrote_is_refused(saved, tmp_path, change, message):
 @pytest.mark.parametrize(
     ("target", "config", "message"),
     [
-        ("subprocess:Popen", {"args": ["touch", "yes"]}, "must name a class with the methods config"),
-        ("os:system", {"command": "touch yes"}, "must name a class with the methods config"),
-        ("joma.flows:Drawn", {"mu": [1.0]}, "must be of code that is imported already, or installed"),
-        ("own_flows:Missing", {}, "must be of code that is here"),
+        ("subprocess:Popen", {"args": ["touch", "yes"]}, "must name a flow that is known here: hand it over"),
+        ("os:system", {"command": "touch yes"}, "must name a flow that is known here: hand it over"),
+        ("joma.flows:Drawn", {"mu": [1.0]}, "must name a flow that is known here: hand it over"),
+        ("own_flows:Missing", {}, "must name a flow that is known here: hand it over"),
+        ("own_flows:Stationary", {"x": [0.5]}, "must name a flow that is known here: hand it over"),
         ("own_flows:Drawn", {"nu": [1.0]}, "must hold a configuration that own_flows:Drawn takes"),
         ("own_flows:Logistic", {"x": 0.25}, "must hold the states of own_flows:Logistic"),
     ],
 )
 def test_a_file_chooses_nothing_that_runs(saved, tmp_path, monkeypatch, target, config, message):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(origins, "_handed", {f"own_flows:{kind.__name__}": kind for kind in (Drawn, Logistic)})
     path = altered(saved, tmp_path, lambda s, a: s["flow"].update(target=target, config=config))
     with pytest.raises(ValueError, match=message):
         Enclosure.load(path).verify()
@@ -159,8 +162,13 @@ def test_changed_code_is_named_and_asked_again(saved, monkeypatch):
     assert not other.verify() and "is not within its radius" in other.fault
 
 
-def test_a_flow_of_a_notebook_is_given(saved, tmp_path):
-    assert Enclosure.load(saved).verify(Drawn([1.0, 2.0]))
+def test_a_flow_of_a_notebook_is_given(saved, monkeypatch):
+    monkeypatch.setattr(origins, "_handed", {})
+    with pytest.raises(ValueError, match="must name a flow that is known here"):
+        Enclosure.load(saved).verify()
+    assert Enclosure.load(saved).verify(Drawn([1.0, 2.0])) and Enclosure.load(saved).verify(flow=Drawn)
+    monkeypatch.setattr(origins, "_handed", {})
+    assert yz.rerun(saved, flow=Drawn).same
     with pytest.raises(ValueError, match="`flow` must have the configuration"):
         Enclosure.load(saved).verify(Drawn([1.0, 2.5]))
     with pytest.raises(

@@ -232,7 +232,7 @@ def test_bad_options_are_told_before_anything_runs(folder, arguments, message):
         ('out = "small.toml"\n' + SMALL, "`--out` must be another file than CONFIG, but got small.toml"),
         ('out = ""\n' + SMALL, "`out` must be a string, the path of a netCDF file, but got an empty one in small.toml"),
         ('store = ""\n' + SMALL, "`store` must be a string, the path of a folder, but got an empty one in small.toml"),
-        (SMALL.replace("syn_small", ".x:y"), "`task` must name a function as 'module:function', but got '.x:y' ("),
+        (SMALL.replace("syn_small", ".x:y"), "`--task` must be given as --task .x:y to run it, as a file does not"),
         (SMALL.replace("2", "'" + "x" * 500 + "'"), "`seeds` must be an integer or a list of integers, but got 'xxx"),
     ],
 )
@@ -266,6 +266,7 @@ def test_modules_of_the_folder_that_libraries_import_are_not_run(folder, task, g
     # As the console script does, in whose path the present folder is not.
     code = f"import sys; sys.path[:] = [{str(ROOT)!r}, *filter(None, sys.path)]; from yzflow.cli import main; main()"
     command = [sys.executable, "-c", code, "sweep", "c.toml", "--workers", "1"]
+    command += ["--task", task] if ":" in task else []
     run = subprocess.run(command, env=environment | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     assert run.stdout.splitlines()[0].endswith(f"runs of {task}, 0 failed") and "was run" not in run.stderr
@@ -279,7 +280,7 @@ def test_the_present_folder_is_looked_into_for_tasks_of_the_person_only(folder, 
     assert yzflow("sweep", "small.toml").exit_code == 0 and sys.path == before
     Path("beside_them.py").write_text("def f(configuration, seed):\n    return {'twice': 2 * configuration['x']}\n")
     Path("own.toml").write_text('task = "beside_them:f"\n[grid]\nx = [1, 2]\n')
-    assert yzflow("sweep", "own.toml", "--workers", "1").exit_code == 0
+    assert yzflow("sweep", "own.toml", "--task", "beside_them:f", "--workers", "1").exit_code == 0
     assert sys.path == [*before, str(folder)]
     assert xr.load_dataset("own.nc")["twice"].values.ravel().tolist() == [2, 4]
 

@@ -55,7 +55,7 @@ def test_ten_kills_of_the_whole_sweep_change_nothing(tmp_path, config, commands,
     rng = random.Random(5)
     at = []
     for attempt in range(10):
-        number = commands.start(["sweep", str(config), "--workers", "2"], tmp_path)
+        number = commands.start(["sweep", str(config), "--task", "sweep_tasks:arrays", "--workers", "2"], tmp_path)
         if attempt % 3 == 0:  # at any moment of the start
             time.sleep(rng.uniform(0, 0.6))
         else:
@@ -66,7 +66,7 @@ def test_ten_kills_of_the_whole_sweep_change_nothing(tmp_path, config, commands,
         assert commands.wait(number) == -signal.SIGKILL
         at.append(count(tmp_path))
     assert at == sorted(at) and at[1] > 0 and at[-1] < 3 * SEEDS and len(set(at)) > 5
-    number = commands.start(["sweep", str(config), "--workers", "2"], tmp_path)
+    number = commands.start(["sweep", str(config), "--task", "sweep_tasks:arrays", "--workers", "2"], tmp_path)
     assert commands.wait(number) == 0
     assert_same_bits(quietly(sweep_tasks.arrays, GRID, store=tmp_path / "store", seeds=SEEDS), uninterrupted)
     assert xr.load_dataset(tmp_path / "out.nc").equals(uninterrupted)
@@ -75,7 +75,7 @@ def test_ten_kills_of_the_whole_sweep_change_nothing(tmp_path, config, commands,
 @pytest.mark.parametrize("moment", ["workers start", "runs come"])
 def test_ctrl_c_exits_130_and_says_how_to_resume(tmp_path, config, commands, moment):
     """In one line: the workers are left out of it, also before they have read their first line of Python."""
-    number = commands.start(["sweep", str(config), "--workers", "2"], tmp_path)
+    number = commands.start(["sweep", str(config), "--task", "sweep_tasks:arrays", "--workers", "2"], tmp_path)
     if moment == "workers start":
         until((tmp_path / "store" / "yzflow-store.json").exists)
         time.sleep(0.15)
@@ -93,7 +93,7 @@ def test_workers_die_with_their_parent(tmp_path, commands):
     (tmp_path / "sweep.toml").write_text(
         f'task = "sweep_tasks:leaves_its_pid"\n[grid]\na = [1, 2]\nfolder = ["{tmp_path / "pids"}"]\n'
     )
-    number = commands.start(["sweep", "sweep.toml", "--workers", "2"], tmp_path)
+    number = commands.start(["sweep", "sweep.toml", "--task", "sweep_tasks:leaves_its_pid", "--workers", "2"], tmp_path)
     until(lambda: len(os.listdir(tmp_path / "pids")) == 2)
     os.kill(number, signal.SIGKILL)
     commands.wait(number)
@@ -103,20 +103,39 @@ def test_workers_die_with_their_parent(tmp_path, commands):
 
 
 def test_a_full_disk_ends_in_one_line_and_a_resumable_store(tmp_path, config, commands, uninterrupted):
-    number = commands.start(["sweep", str(config), "--workers", "1"], tmp_path, limit=600)
+    number = commands.start(
+        ["sweep", str(config), "--task", "sweep_tasks:arrays", "--workers", "1"], tmp_path, limit=600
+    )
     assert commands.wait(number) == 1
     lines = told((tmp_path / "stderr").read_text())
     assert len(lines) == 1 and lines[0].startswith(
         "Error: cannot write into the store store: File too large. The 0 runs"
     )
     assert [path.name for path in (tmp_path / "store").iterdir()] == ["yzflow-store.json"]
-    assert commands.wait(commands.start(["sweep", str(config), "--seeds", "3"], tmp_path)) == 0
+    assert (
+        commands.wait(commands.start(["sweep", str(config), "--task", "sweep_tasks:arrays", "--seeds", "3"], tmp_path))
+        == 0
+    )
     assert xr.load_dataset(tmp_path / "out.nc").equals(uninterrupted.sel(seed=[0, 1, 2]))
 
 
 def test_two_commands_on_one_store_at_once(tmp_path, config, commands, uninterrupted):
     numbers = [
-        commands.start(["sweep", str(config), "--workers", "2", "--seeds", "40", "--out", f"{name}.nc"], tmp_path)
+        commands.start(
+            [
+                "sweep",
+                str(config),
+                "--task",
+                "sweep_tasks:arrays",
+                "--workers",
+                "2",
+                "--seeds",
+                "40",
+                "--out",
+                f"{name}.nc",
+            ],
+            tmp_path,
+        )
         for name in "ab"
     ]
     assert [commands.wait(number) for number in numbers] == [0, 0]

@@ -157,14 +157,14 @@ def test_a_store_is_opened_again_and_made_in_a_new_or_empty_folder(kept, tmp_pat
     for path in (tmp_path / "empty", tmp_path / "new" / "below", str(tmp_path / "text")):
         assert len(Store(path)) == 0
     marker = json.loads((tmp_path / "text" / "yzflow-store.json").read_text())
-    assert marker == {"project": "yzflow", "schema": 2}
+    assert marker == {"project": "yzflow", "schema": 3}
 
 
 @pytest.mark.parametrize(
     ("marker", "message"),
     [
-        ('{"project": "yzflow", "schema": 3}', "of yzflow, schema 3$"),
-        ('{"project": "yzflow", "schema": 1}', "of yzflow, schema 1, whose runs are known by other names of tasks"),
+        ('{"project": "yzflow", "schema": 4}', "of yzflow, schema 4$"),
+        ('{"project": "yzflow", "schema": 2}', "of yzflow, schema 2, whose runs do not say which code they were made"),
         ('{"project": "other", "schema": 1}', "of other, schema 1"),
         ("{", "cannot be read"),
         ("[]", "cannot be read"),

@@ -1,0 +1,126 @@
+"""A file never decides what runs: what it names is looked up among what is installed or was handed over."""
+
+import importlib
+import json
+import sys
+
+import pytest
+import xarray as xr
+from click.testing import CliRunner
+
+import yzflow as yz
+from dynamics.support import origins
+from dynamics.support.netcdf import save_dataset
+from yzflow.cli import main
+from yzflow.sweeps import tasks
+
+SEEN = (
+    "from pathlib import Path\nPath('seen').touch()\n\ndef walk(configuration, seed):\n    return {'end': 1.0 * seed}\n"
+)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The present folder, with a module in it that leaves a trace when it is imported."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "traced.py").write_text(SEEN)
+    importlib.invalidate_caches()
+    yield tmp_path
+    sys.modules.pop("traced", None)
+    for name in [name for name in tasks._handed if name.startswith("traced:")]:
+        del tasks._handed[name]
+
+
+def a_sweep(task, grid, **more):
+    """A sealed file of a sweep that says of itself what it likes."""
+    configuration = {"grid": grid, "seeds": [0], "fixed": {}}
+    attributes = {"format": "yzflow-sweep-1", "task": task, "configuration": json.dumps(configuration), **more}
+    save_dataset(xr.Dataset({"end": ("seed", [0.0])}, {"seed": [0]}, attributes), "evil.nc")
+    return "evil.nc"
+
+
+@pytest.mark.parametrize(
+    ("task", "grid"),
+    [
+        ("subprocess:call", {"sh": [1], "-c": [1], "touch seen": [1]}),
+        ("os:system", {"touch seen": [1]}),
+        ("builtins:exec", {"open('seen', 'w')": [1]}),
+        ("traced:walk", {"a": [1]}),
+        ("yzflow.examples:run", {"a": [1]}),
+        ("nothing of this name", {"a": [1]}),
+    ],
+)
+def test_a_sweep_s_file_runs_nothing_that_it_names(folder, task, grid):
+    path = a_sweep(task, grid)
+    with pytest.raises(ValueError, match="`task` must be handed over by the person who calls, as a file does not"):
+        yz.rerun(path)
+    result = CliRunner().invoke(main, ["rerun", path])
+    assert result.exit_code == 2 and "--task MODULE:FUNCTION" in result.output
+    assert not (folder / "seen").exists() and "traced" not in sys.modules
+
+
+def test_a_person_hands_the_function_over(folder):
+    path = a_sweep("traced:walk", {"a": [1]})
+    result = CliRunner().invoke(main, ["rerun", path, "--task", "traced:walk"])
+    assert result.exit_code == 1 and "Other bits" in result.output and (folder / "seen").exists()
+    traced = importlib.import_module("traced")
+    runs = yz.sweep(traced.walk, {"a": [1]}, store="store", progress=False)
+    save_dataset(runs, "honest.nc")
+    assert yz.rerun("honest.nc", task=traced.walk).same
+    assert yz.rerun("honest.nc").same  # this process knows the function
+    traced.extra = 1
+    assert yz.rerun("honest.nc").factors == ()
+
+    def another(configuration, seed):
+        return {}
+
+    with pytest.raises(ValueError, match="`task` must be"):
+        yz.rerun("honest.nc", task=another)
+    with pytest.raises(ValueError, match="`task` must be traced:walk, whose runs are in the file, but got syn_small"):
+        yz.rerun("honest.nc", task="syn_small")
+    with pytest.raises(ValueError, match="`flow` must be left out for a sweep"):
+        yz.rerun("honest.nc", flow=traced)
+
+
+@pytest.mark.parametrize("package", ["traced", "traced.below", "antigravity.x"])
+def test_looking_whether_code_is_here_imports_nothing(folder, package):
+    path = a_sweep("syn_small", {"a": [1]}, code=json.dumps({"x": {"package": package}}))
+    before = set(sys.modules)
+    with pytest.raises(ValueError, match=r"`path` must|`grid` must"):
+        yz.rerun(path)
+    assert not (folder / "seen").exists() and not {"traced", "antigravity"} & (set(sys.modules) - before)
+
+
+def test_a_toml_file_runs_nothing_that_it_names(folder):
+    (folder / "evil.toml").write_text('task = "traced:walk"\n[grid]\na = [1]\n')
+    for arguments, message in (
+        ([], "`--task` must be given as --task traced:walk to run it, as a file does not decide what runs"),
+        (["--task", "os:system"], "`--task` must be traced:walk, the task of evil.toml"),
+    ):
+        result = CliRunner().invoke(main, ["sweep", "evil.toml", *arguments])
+        assert result.exit_code == 2 and message in result.output
+        assert not (folder / "seen").exists() and not (folder / "evil.store").exists()
+    result = CliRunner().invoke(main, ["sweep", "evil.toml", "--task", "traced:walk"])
+    assert result.exit_code == 0 and (folder / "seen").exists(), result.output
+
+
+def test_an_audit_s_file_does_not_say_where_to_write(folder):
+    yz.audit(["Scan and Snap: Lemma 4"], quick=True).to_json("audit.json")
+    content = json.loads((folder / "audit.json").read_text())
+    content["made"]["arguments"]["enclose"] = {"until": 1.0, "max_seconds": 1.0, "folder": str(folder / "there")}
+    (folder / "evil.json").write_text(json.dumps(content))
+    with pytest.raises(ValueError, match="`path` must leave to you where to write, but got a folder"):
+        yz.rerun("evil.json")
+    assert not (folder / "there").exists()
+
+
+def test_an_entry_point_is_the_only_other_way_to_a_flow(monkeypatch):
+    target = "theory.scan_and_snap.late_attention:LateAttention"
+    monkeypatch.setattr(origins, "_handed", {})
+    known = origins.Origin(target, {"n_classes": 2, "vocab_size": 5, "ratio": 1.0, "speed": 0.1})
+    assert type(known.make()).__name__ == "LateAttention"
+    # Classes of modules that are imported, ours among them, are none of the table.
+    for other in ("dynamics.layer:Layer", "theory.enclosures.enclosure:Enclosure", "subprocess:Popen", target[:-1]):
+        with pytest.raises(ValueError, match=r"`path` must name a flow that is known here: hand it over"):
+            origins.Origin(other, {}).make()
