@@ -106,7 +106,6 @@ def sweep(
     collector = Collector(plan.n)
     missing = [cell for cell in range(plan.n) if not _recall(store, plan.identity(cell), cell, collector)]
     if missing:
-        _tell_changes(plan, store)
         _run(plan, pool, store, missing, collector, progress)
     dataset = plan.dataset(collector)
     if collector.failed.any():
@@ -267,10 +266,10 @@ def _tell_changes(plan: _Plan, store: Store) -> None:
     changed = store.remember(plan.task.name, plan.parts)
     if changed:
         told = "; ".join(f"{name}: {then} then, {now} now" for name, (then, now) in changed.items())
-        warnings.warn(f"{plan.task.name} has changed since runs of it in {store.path}: {told}", stacklevel=4)
+        warnings.warn(f"{plan.task.name} has changed since runs of it in {store.path}: {told}", stacklevel=5)
     if unseen := plan.task.unseen():
         rule = "their content cannot be told, so raise the attribute `version` of the function when it changes"
-        warnings.warn(f"{plan.task.name} reads {', '.join(unseen)}: {rule}", stacklevel=4)
+        warnings.warn(f"{plan.task.name} reads {', '.join(unseen)}: {rule}", stacklevel=5)
 
 
 def _run(plan: _Plan, pool: Workers, store: Store, missing: list[int], collector: Collector, progress: bool) -> None:
@@ -298,6 +297,7 @@ def _run(plan: _Plan, pool: Workers, store: Store, missing: list[int], collector
     with Progress(f"sweep {plan.task.name}", enabled=progress) as report, pool, ThreadPoolExecutor(_WRITERS) as writers:
         report.update(0.0, "starting the workers")
         pool.start(len(missing))
+        _tell_changes(plan, store)
         for group in execute(pool, missing, job):
             for _ in writers.map(keep, group):
                 pass
