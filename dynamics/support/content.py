@@ -26,7 +26,7 @@ from dynamics.support.origins import OURS
 # Names of a script when it runs, and when a worker process imports it.
 _MAIN = ("__main__", "__mp_main__")
 _SHOWN = 60  # characters of a value that are shown as they are
-# What keeps threads apart holds no numbers.
+# Objects that keep threads apart hold no numbers.
 _LOCKS = (type(threading.Lock()), type(threading.RLock()), threading.Event, threading.Condition)
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), np.generic, np.dtype, range, slice)
 

@@ -67,7 +67,7 @@ def test_an_edited_function_is_run_anew_and_says_what_changed(mine, before, afte
     with pytest.warns(UserWarning, match=rf"changed_tasks:walk has changed since runs of it in store: {told}"):
         assert swept(mine(before, after).walk) == [value]
     assert quiet(mine(before, after).walk) == [value]
-    # What was there answers again, without a word: it is the same question.
+    # The earlier runs answer again, without a word: it is the same question.
     assert quiet(mine().walk) == [0.5] and len(Store("store")) == 2
 
 

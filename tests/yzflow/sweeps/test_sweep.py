@@ -292,7 +292,7 @@ def test_a_failed_run_is_marked_and_tried_again(tmp_path, monkeypatch):
     assert [result.traceback.splitlines()[0] for result in kept if result.error] == [
         "Traceback (most recent call last):"
     ]
-    # What made it fail is gone: only the failed run is done again.
+    # The cause is gone: only the failed run is done again.
     monkeypatch.setenv("SWEEP_TASKS_FAIL", "0")
     again = quietly(sweep_tasks.fails, {"a": [1, 2]}, store=tmp_path, seeds=2)
     assert not again["failed"].any() and (again["error"] == "").all()
