@@ -114,7 +114,7 @@ def wider(
     width : int
         Numbers a token, at least as many as there are.
     rng : numpy.random.Generator or seed, optional
-        Of Q, and of all weights that the outputs do not depend on.
+        Of Q, and of all weights that the outputs do not depend on. Values that are zero stay zero.
     attention, units : int
         More rows of the key and query matrices, and more units of every hidden layer.
 
@@ -140,7 +140,9 @@ def wider(
     for layer in transformer.layers:
         key = np.vstack([layer.key @ Q, generator.normal(size=(attention, Q.shape[1]))])
         query = np.vstack([layer.query @ Q, np.zeros((attention, Q.shape[1]))])
-        value = Q.T @ layer.value @ Q + free(Q.shape[1])
+        value = Q.T @ layer.value @ Q
+        if layer.value.any():  # else what rounding leaves of the free rows would be all that LN sees
+            value = value + free(Q.shape[1])
         network = _more_units(layer.network, units, generator)
         first, *others = network.weights
         weights = [first @ Q + free(len(first)), *others]

@@ -32,6 +32,7 @@ def test_one_layer_is_exact_on_dyck_and_stays_so(k, depth, seed):
     exact = larger.balanced_transformer(language, seed)
     wide, Q = larger.wider(exact, exact.width + seed % 5, seed, attention=2, units=3)
     deep = larger.deeper(exact, 2, seed, at=seed % 2)
+    both, turn = larger.wider(deep, exact.width + seed % 5, seed + 1, attention=2, units=3)
     (prefix,) = language.sample_sequences(1, min_length=1, max_length=200, rng=seed)
     tokens, q = larger.encoded(language, prefix), language.open_probability
     expected, stack = [], []
@@ -44,7 +45,7 @@ def test_one_layer_is_exact_on_dyck_and_stays_so(k, depth, seed):
         if stack:
             row[2 * stack[-1] + 1] = 1 - opens
         expected.append(row)
-    for found in (exact(tokens), wide(tokens @ Q) @ Q.T):
+    for found in (exact(tokens), wide(tokens @ Q) @ Q.T, both(tokens @ turn) @ turn.T):
         np.testing.assert_allclose(found[:, : 2 * k], expected, atol=1e-7)
         assert np.abs(found[:, 2 * k :]).max() < 1e-7
     np.testing.assert_array_equal(deep(tokens), exact(tokens))
