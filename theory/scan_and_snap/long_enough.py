@@ -51,13 +51,16 @@ class LongEnough:
     Attributes
     ----------
     length : int or None
-        T: at this length and at every larger one all signs are proved. None where one does not hold in the limit.
+        T: at this length and at every larger one all signs are proved. None where one does not hold in the limit, or
+        where the polynomials leave one open.
     fails : int or None
         The largest T below it at which a sign is proved to fail.
     query, token : int
-        Whose sign is the last to hold, or does not hold in the limit.
+        Whose sign is the last to hold, or does not hold in the limit, or is open.
     first_order : float
         T by the terms up to order 1/(T - 1): where the limit and the first correction of this token are equal.
+    decided : bool
+        False where ``length`` is None since a sign is open: then none is proved to fail in the limit.
     """
 
     length: int | None
@@ -65,6 +68,7 @@ class LongEnough:
     query: int
     token: int
     first_order: float
+    decided: bool = True
 
     @property
     def exact(self) -> bool:
@@ -113,7 +117,7 @@ def long_enough(classes: SequenceClasses, *, decoder: str = "modified", logits: 
     with ctx.workprec(BITS):
         task = _Task(classes, decoder, logits)
         wanted, rates = task.signs(), task.bounds()
-        by_length = []
+        by_length, undecided = [], None
         for (query, token), sign in wanted.items():
             low, high = rates[query, token]
             if sign < 0:
@@ -121,8 +125,13 @@ def long_enough(classes: SequenceClasses, *, decoder: str = "modified", logits: 
             first = math.inf if not high[0] > 0 else float((-low[1] / low[0]).mid()) + 1
             enough = _from_on(low)
             if enough is None:
-                return LongEnough(None, None, query, token, first)
+                if high[0] < 0:
+                    return LongEnough(None, None, query, token, first)
+                undecided = undecided or LongEnough(None, None, query, token, first, decided=False)
+                continue
             by_length.append((enough, query, token, first, low, high))
+        if undecided is not None:
+            return undecided
         found = LongEnough(0, 0, 0, 0, 0.0)
         for enough, query, token, first, low, high in sorted(by_length, key=lambda row: -row[0]):
             if found.length is not None and enough + 1 <= found.length:

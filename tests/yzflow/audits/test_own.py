@@ -301,7 +301,7 @@ def test_what_the_statement_foresees_of_these_data_is_said_before_what_was_found
     verdict = yz.check("Remark 1", **asked)
     assert f"begins {s:.3g} times as fast in the full flow" in verdict.text() and verdict.as_dict()["predicted"]
     said = yz.check("Scan and Snap: Theorem 2(a)", **asked, level="theory flow").headline
-    assert "from T = 13 on where long sequences made Y" in said
+    assert "from T = 13 on for Lemma 3's modified gradient" in said
     signs = [enumerated_rates(classes, length, np.zeros(5)) * [-1, 1, 1, 1, 1] > 0 for length in (12, 13)]
     assert not signs[0].all() and signs[1].all()
 
