@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from flint import arb, arb_mat, arb_series, ctx
+from flint import arb, arb_mat, arb_series
 
 from theory.enclosures.cell import ORDER, Cell, Polynomials
 from theory.enclosures.jets import Jet, basis
-from theory.enclosures.stepping import above, ball_of, grow, moved, padded, weighted_norm
+from theory.enclosures.stepping import above, ball_of, grow, moved, padded, precision, weighted_norm
 
 # The truncation error of a step in the norm of the weights.
 GOAL = 3e-6
@@ -51,8 +51,8 @@ class Bounds:
         """Taylor coefficients in time of each monomial, midpoints only: any polynomial will do."""
         parts = [[[value] for value in row] for row in state]
         for k in range(ORDER):
-            ctx.cap = k + 1
-            slopes = self.thin.derivative([Jet([arb_series(c, k + 1) for c in row], self.basis) for row in parts])
+            with precision(cap=k + 1):
+                slopes = self.thin.derivative([Jet([arb_series(c, k + 1) for c in row], self.basis) for row in parts])
             for row, jet in zip(parts, slopes, strict=True):
                 for own, slope in zip(row, jet.terms, strict=True):
                     own.append(arb(0) if slope is None else (slope[k] / (k + 1)).mid())
@@ -65,9 +65,9 @@ class Bounds:
         except ValueError:  # a denominator's ball holds zero
             return arb("inf")
 
+    @precision(cap=ORDER + 1)
     def _in_time(self, polynomials: Polynomials, length: arb) -> arb:
         half = (length / 2).upper()
-        ctx.cap = ORDER + 1
         thin = self.thin.derivative(
             [Jet([arb_series(p.coeffs(), ORDER) for p in row], self.basis) for row in polynomials]
         )
@@ -106,6 +106,7 @@ class Bounds:
             largest = largest.max(weighted_norm(rests, self.weights))
         return largest
 
+    @precision(cap=2)
     def jacobian(self, polynomials: Polynomials, length: arb, radius: arb) -> tuple[list[list[list[arb]]], list]:
         """Jets of df_i/dx_j in (s1, s2, t) over the tube, [term][i][j], scaled by the weights, and bounds of the rests.
 
@@ -127,7 +128,6 @@ class Bounds:
                         terms[place] = value * powers[k]
             terms[0] = (arb(0) if terms[0] is None else terms[0]) + arb(0, (radius / arb(weight)).upper())
             states.append((terms, rest.upper()))
-        ctx.cap = 2
         constant = [
             Jet([None if t is None else arb_series([t], 2) for t in terms], bas, arb_series([rest], 2))
             for terms, rest in states

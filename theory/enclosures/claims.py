@@ -180,6 +180,7 @@ def words(claim: Mapping[str, Any], names: Sequence[str]) -> list[str]:
     else:
         lines = [ascii(f"flow {claim['flow']['target']} of {claim['flow']['code']['sha256'] or 'code without a file'}")]
         lines.append(f"configuration {claim['flow']['config']!a}")
+        lines.append("of the field as given: what its code computes in balls, and at drawn points in floats")
     lines.append(f"from t = 0 to {claim['t_reached']}, of {claim['t_end']}, each variable is known to within")
     lines += [f"  {name}: {error:.3g}" for name, error in zip(names, claim["errors"], strict=True)]
     for made in map(Predicate.of, claim["predicates"]):

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from flint import arb, arb_series, fmpq
@@ -21,6 +22,32 @@ from dynamics.support import checks
 _KINK = (
     "has a kink or a jump: balls need a field whose every derivative exists, on which nothing depends by a comparison"
 )
+
+Refusal = TypeVar("Refusal", bound=Exception)
+# The last refusal in the body of `passing`.
+_refused: list[str] = []
+
+
+def _refusing(error: Refusal) -> Refusal:
+    """An error to raise, which `passing` remembers."""
+    _refused[:] = [str(error)]
+    return error
+
+
+@contextmanager
+def passing() -> Iterator[None]:
+    """Call a field in the body: one that catches what numbers in balls refuse is another function there, and refused.
+
+    Raises
+    ------
+    ValueError
+        If the body ends although a number refused.
+    """
+    _refused.clear()
+    yield
+    if _refused:
+        rule = "pass on what numbers in balls refuse, and catch no such error"
+        raise checks.reject("flow", rule, f"one that goes on after {_refused[0]}")
 
 
 def exact(value: Any) -> arb | None:
@@ -72,16 +99,17 @@ class Elementary:
         if ball is None:
             return NotImplemented
         if not ball > 0:
-            raise checks.reject("base", "be positive in a power with a changing exponent", base)
+            raise _refusing(checks.reject("base", "be positive in a power with a changing exponent", base))
         return (self * ball.log()).exp()
 
     def __abs__(self) -> Any:
-        raise TypeError(f"abs {_KINK}")
+        raise _refusing(TypeError(f"abs {_KINK}"))
 
     def __float__(self) -> float:
-        raise TypeError(
-            "a number in balls is no float: compute with numpy's functions, and make arrays with np.zeros_like"
-        )
+        words = "a number in balls is no float: compute with numpy's functions, and make arrays with np.zeros_like"
+        raise _refusing(TypeError(words))
+
+    __int__ = __complex__ = __float__
 
     def exp2(self) -> Any:
         """2^x."""
@@ -175,7 +203,7 @@ class Number(Elementary):
     def _through(self, name: str) -> Number:
         found = getattr(self.series, name)()
         if not found[0].is_finite():
-            raise ValueError(f"{name} is not defined on {self.series[0]}")
+            raise _refusing(ValueError(f"{name} is not defined on {self.series[0]}"))
         return Number(found)
 
     def exp(self) -> Number:
@@ -207,12 +235,12 @@ class Number(Elementary):
         return self._through("erf")
 
     def _refuse(self, other: Any) -> bool:
-        raise TypeError(f"a comparison {_KINK}")
+        raise _refusing(TypeError(f"a comparison {_KINK}"))
 
     __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = _refuse
 
     def __bool__(self) -> bool:
-        raise TypeError(f"a condition {_KINK}")
+        raise _refusing(TypeError(f"a condition {_KINK}"))
 
     def __repr__(self) -> str:
         return f"<Number {self.series[0]}>"
@@ -221,7 +249,7 @@ class Number(Elementary):
 def _inverse(value: arb | arb_series) -> arb | arb_series:
     first = value if isinstance(value, arb) else value[0]
     if not first.is_finite() or first.contains(0):
-        raise ValueError(f"a quotient is not defined where its denominator is {first}")
+        raise _refusing(ValueError(f"a quotient is not defined where its denominator is {first}"))
     return 1 / value
 
 

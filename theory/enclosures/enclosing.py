@@ -158,6 +158,8 @@ def _enclosed(reading: OfPopulation | FlowReading, limits: Limits) -> Enclosure:
             lambda t: report.update(t / t_end, f"at t = {t:.4g} of {t_end:g}"),
             reading.start,
         )
+    if isinstance(reading, FlowReading) and (error := reading.differs(found.steps)) is not None:
+        raise error
     reason = found.reason
     if reason and isinstance(reading, FlowReading):
         reason += reading.pace(found.steps, bits)

@@ -392,6 +392,8 @@ class Enclosure(Certified):
         """
         reading = self.opened(flow)
         fault = check_steps(reading.field, self.steps, self.bits, reading.start)
+        if not fault and isinstance(reading, FlowReading):
+            fault = str(reading.differs(self.steps) or "")
         if not fault and self._claimed is not None:
             fault = self._check_claim(self._claimed)
         return self._judged(fault)

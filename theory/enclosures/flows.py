@@ -2,128 +2,34 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
-from flint import arb, arb_series, ctx
+from flint import arb, arb_series
 
 from dynamics.support import checks, display
 from dynamics.support.names import is_name
 from dynamics.support.origins import Code, origin_of
-from theory.enclosures.elementary import Number, exact, floats
-from theory.enclosures.fields import Series, VectorField
+from theory.enclosures.elementary import exact
 from theory.enclosures.formulas import FlowRecorder
 from theory.enclosures.norms import chosen_weights
 from theory.enclosures.populations import band
 from theory.enclosures.quantities import midpoint_and_radius
 from theory.enclosures.reading import MOST_VARIABLES
+from theory.enclosures.sides import FlowField, Place, along, beside, chosen, difference, sides_of
 from theory.enclosures.starts import Start, plain
-from theory.enclosures.states import FlowMoment, FlowTube, Shapes, by_name
+from theory.enclosures.states import FlowMoment, FlowTube
 from theory.enclosures.stepping import GUARD, Step, precision
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_SIDE = Callable[[Any, Mapping[str, np.ndarray]], Mapping[str, Any]]
-# Time is a variable of the field where that asks for it: so heavy that its radius counts for little, but not so heavy
-# that the rounding of sums of times does.
-_CLOCK = 2.0**20
-# How far a flow's `derivative` may be from its `field`, relative to both.
-_SAME = 1e-6
-_COMPUTED = "be computed with + - * / **, numpy's functions of arrays of objects and those of theory.enclosures"
 
-
-class _TimeAsked(Exception):
-    pass
-
-
-class _Untouched(Number):
-    """A time that a field must not ask for."""
-
-    __slots__ = ()
-
-    def __init__(self) -> None:
-        pass
-
-    @property
-    def series(self) -> arb_series:
-        raise _TimeAsked
-
-    def __float__(self) -> float:
-        raise _TimeAsked
-
-
-class FlowField(VectorField):
-    """The right-hand side of a flow, on the list of all entries of its states; and the time, where it asks for that.
-
-    Parameters
-    ----------
-    side : callable
-        (t, states) -> velocities, by name, in arrays of `Number`.
-    shapes : mapping of str to tuple
-    clock : bool
-        Whether the time is a variable, the last.
-    weights : (entries,) float
-    """
-
-    def __init__(self, side: _SIDE, shapes: Shapes, clock: bool, weights: np.ndarray):
-        self._side, self.shapes, self.clock = side, dict(shapes), clock
-        self.count = sum(math.prod(shape) for shape in self.shapes.values())
-        self.size = self.count + clock
-        self._own = np.asarray(weights, float)
-        self.weights = np.append(self._own, _CLOCK * self._own.max()) if clock else self._own
-
-    @property
-    def scale(self) -> float:
-        return float(self._own.max())
-
-    def weighing(self, weights: np.ndarray) -> FlowField:
-        """The same field with other weights."""
-        return FlowField(self._side, self.shapes, self.clock, weights)
-
-    def derivative(self, state: Series) -> Series:
-        length = ctx.cap
-        numbers = [Number(series) for series in state]
-        time = numbers[-1] if self.clock else _Untouched()
-        found = velocities(self._side, time, by_name(numbers[: self.count], self.shapes), self.shapes)
-        ctx.cap = length
-        out = [_series(value, length) for array in found.values() for value in array.flat]
-        return [*out, arb_series([1], length)] if self.clock else out
-
-
-def _series(value: Any, length: int) -> arb_series:
-    if isinstance(value, Number):
-        series = value.series
-    else:
-        ball = exact(value)
-        if ball is None:
-            raise checks.reject("field", _COMPUTED, f"an entry of type {type(value).__name__}")
-        series = arb_series([ball], length)
-    if not all(term.is_finite() for term in series.coeffs()):
-        raise ValueError("the field is not finite")
-    return series
-
-
-def velocities(side: _SIDE, time: Any, states: Mapping[str, np.ndarray], shapes: Shapes) -> dict[str, np.ndarray]:
-    """Velocities from a right-hand side, in the order and the shapes of the states."""
-    given = side(time, states)
-    if not isinstance(given, Mapping) or set(given) != set(shapes):
-        got = ", ".join(map(str, given)) if isinstance(given, Mapping) else type(given).__name__
-        raise checks.reject("field", f"return a mapping with the names {', '.join(shapes)}", got)
-    found = {}
-    for name, shape in shapes.items():
-        array = np.asarray(given[name], dtype=object)
-        if array.shape != shape:
-            raise checks.reject("field", f"return `{name}` in the shape {shape}", array.shape)
-        found[name] = array
-    return found
-
-
+@precision(53)
 def _initial(name: str, given: object, known: Mapping[str, xr.DataArray] | None) -> dict[str, xr.DataArray]:
     """Named states as arrays of balls, with their dimensions and coordinates."""
     states = checks.instance(name, given, Mapping, rule="be a mapping of names to arrays")
@@ -153,14 +59,6 @@ def _initial(name: str, given: object, known: Mapping[str, xr.DataArray] | None)
     return found
 
 
-def _side_of(flow: object) -> _SIDE:
-    for name in ("field", "derivative"):
-        if callable(side := getattr(flow, name, None)):
-            return side
-    rule = "have `initial`, and a method `field(t, state)` or `derivative(t, state)`"
-    raise checks.reject("flow", rule, checks.brief(flow))
-
-
 class FlowReading:
     """A flow of named states, its start and its field.
 
@@ -179,7 +77,7 @@ class FlowReading:
     code: Code | None = None
 
     def __init__(self, flow: Any, start: Mapping[str, Any] | None, *, t_end: float, weights: np.ndarray | None = None):
-        side = _side_of(flow)
+        self._sides = sides_of(flow)
         if getattr(flow, "initial", None) is None:
             raise checks.reject("flow", "have `initial`, a mapping of names to arrays", checks.brief(flow))
         self.flow, self.own_start = flow, start is not None
@@ -195,8 +93,8 @@ class FlowReading:
         count = len(self.given.radius)
         if count > MOST_VARIABLES:
             raise checks.reject("initial", f"hold at most {MOST_VARIABLES} numbers", count)
-        field = FlowField(side, self.shapes, self._asks_for_time(side), np.ones(count))
-        self._check(field, side)
+        self._enclosed, field = chosen(self._sides, self.shapes, self.given.balls())
+        self._check_start(field, t_end)
         if weights is None:
             middles = [float(ball.mid()) for ball in self.start_of(field)]
             weights = chosen_weights(field, middles, t_end, count)
@@ -223,55 +121,22 @@ class FlowReading:
         kind = type(self.flow)
         return f"{kind.__module__}:{kind.__qualname__}"
 
-    def _asks_for_time(self, side: _SIDE) -> bool:
-        """Whether a field depends on t. It has no branches that depend on numbers, so that one evaluation tells."""
-        try:
-            with precision(64):
-                ctx.cap = 1
-                FlowField(side, self.shapes, False, np.ones(self.given.radius.size)).derivative(
-                    [arb_series([ball.mid()], 1) for ball in self.given.balls()]
-                )
-        except _TimeAsked:
-            return True
-        except (TypeError, AttributeError, NotImplementedError) as error:
-            rule = f"have a field that can {_COMPUTED}"
-            raise checks.reject("flow", rule, f"{type(error).__name__}: {error}") from error
-        except ValueError as error:
-            if str(error).startswith("`"):
-                raise
-            raise checks.reject("flow", "have a finite field at its start", f"{error}") from error
-        return False
-
-    def _check(self, field: FlowField, side: _SIDE) -> None:
-        """Refuse a field that is not finite at the start, or is not the flow's derivative there and beside it."""
-        derivative = getattr(self.flow, "derivative", None)
+    def _check_start(self, field: FlowField, t_end: float) -> None:
+        """Refuse a flow whose floats are not what is enclosed, at the start or a drawn point and time beside it."""
         begin = np.array([float(ball.mid()) for ball in self.given.balls()])
-        beside = begin + 0.1 * (1 + abs(begin)) * np.random.default_rng(0).normal(size=begin.size)
-        for number, point in enumerate((begin, beside)):
-            try:
-                with precision(64):
-                    ctx.cap = 1
-                    entries = [arb_series([arb(x)], 1) for x in point.tolist()] + [arb_series([0], 1)] * field.clock
-                    slopes = field.derivative(entries)[: field.count]
-            except (TypeError, AttributeError) as error:
-                rule = f"have a field that can {_COMPUTED}"
-                raise checks.reject("flow", rule, f"{type(error).__name__}: {error}") from error
-            except ValueError as error:
-                if number:
-                    return
-                raise checks.reject("flow", "have a finite field at its start", f"{error}") from error
-            if not callable(derivative):
-                continue
-            found = floats(np.array([Number(series) for series in slopes], dtype=object))
-            arrays = {name: np.array(x, float) for name, x in by_name(point.tolist(), self.shapes).items()}
-            with np.errstate(all="ignore"):
-                given = velocities(derivative, 0.0, arrays, self.shapes)
-            expected = np.concatenate([np.ravel(array).astype(float) for array in given.values()])
-            far = abs(expected - found) > _SAME * (1 + abs(expected) + abs(found))
-            if far.any():
-                where = int(np.argmax(far))
-                rule = f"have a `field` that equals its `derivative`, {expected[where]:g} for entry {where}"
-                raise checks.reject("flow", rule, f"{found[where]:g}")
+        rng = np.random.default_rng(0)
+        places = [(0.0, begin), (0.0, beside(begin, rng)), (t_end * rng.random(), beside(begin, rng))]
+        if (error := self._differs(field, places)) is not None:
+            raise error
+
+    def _differs(self, field: FlowField, places: Iterable[Place]) -> ValueError | None:
+        with precision(64):
+            return difference(self._sides, self._enclosed, field, places, self.variable_names())
+
+    def differs(self, steps: Sequence[Step]) -> ValueError | None:
+        """The error that says where, along steps or beside them, the flow's floats are not what is enclosed."""
+        weights = self.field.weights[: self.field.count]
+        return self._differs(self.field, along(steps, weights, np.random.default_rng(0)))
 
     def tube(self, steps: Sequence[Step]) -> FlowTube:
         return FlowTube(self.field, steps, self.start)
@@ -322,11 +187,11 @@ class FlowReading:
         """Words on where an enclosure ended: which entry moves fastest there, and how fast."""
         with precision(bits + GUARD):
             state = [p(steps[-1].length).mid() for p in steps[-1].polynomials()] if steps else self.start
-            ctx.cap = 1
             try:
-                slopes = [
-                    float(series[0].mid()) for series in self.field.derivative([arb_series([x], 1) for x in state])
-                ]
+                with precision(cap=1):
+                    slopes = [
+                        float(series[0].mid()) for series in self.field.derivative([arb_series([x], 1) for x in state])
+                    ]
             except ValueError:
                 return f"; at t = {steps[-1].end if steps else 0.0:.12g} the field is not finite"
         place = int(np.argmax(np.abs(slopes[: self.field.count])))

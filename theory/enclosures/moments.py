@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
-from flint import arb, arb_poly, arb_series, ctx
+from flint import arb, arb_poly, arb_series
 
 from dynamics.support import checks
 from theory.enclosures.fields import Field, features
 from theory.enclosures.quantities import ORDER, Quantity, Span, checked_span
 from theory.enclosures.reading import Reading
-from theory.enclosures.stepping import Step, defect, moved, speed_margin, taylor
+from theory.enclosures.stepping import Step, defect, moved, precision, speed_margin, taylor
 
 
 class Moment:
@@ -252,6 +252,7 @@ class Tube:
             self._open[place] = (polynomials, margins[0], margins[1])
         return self._open[place]
 
+    @precision(cap=ORDER + 1)
     def variables(self, start: float, end: float) -> tuple[Span, list[Quantity]]:
         """Every variable on a span within a step."""
         if (start, end) not in self._found:
@@ -265,7 +266,6 @@ class Tube:
         centre = arb(start) + half
         span = Span(start, end, centre, arb(0, half.upper()) if end > start else arb(0))
         found = []
-        ctx.cap = ORDER + 1
         for polynomial, margin, speed in zip(polynomials, margins, speeds, strict=True):
             thin = moved(polynomial, centre - arb(self._steps[place].start))
             wide = moved(thin, span.distance)
@@ -286,7 +286,6 @@ class Tube:
                 moved(p, half)(arb(0, half.upper())) + arb(0, m) for p, m in zip(polynomials, margins, strict=True)
             ]
         wide = taylor(self._field, state, ORDER, exact=False)
-        ctx.cap = ORDER + 1
         return span, [
             Quantity(arb_series(first, ORDER), arb_series(whole, ORDER + 1), span, zero, zero)
             for first, whole in zip(thin, wide, strict=True)

@@ -11,7 +11,7 @@ import contextlib
 from collections.abc import Sequence
 
 import numpy as np
-from flint import arb, arb_series, ctx
+from flint import arb, arb_series
 from scipy import integrate, optimize
 
 from theory.enclosures.fields import VectorField
@@ -52,9 +52,9 @@ def _rough(field: VectorField, start: Sequence[float], t_end: float) -> tuple[np
         if len(seen) >= _MOST_CALLS or not np.isfinite(x).all():
             raise _Enough
         seen.append((t, x.copy()))
-        ctx.cap = 1
         try:
-            velocity = field.derivative([arb_series([arb(value)], 1) for value in x.tolist()])
+            with precision(cap=1):
+                velocity = field.derivative([arb_series([arb(value)], 1) for value in x.tolist()])
         except ValueError as error:
             raise _Enough from error
         return np.array([float(series[0].mid()) for series in velocity])

@@ -10,11 +10,11 @@ from operator import and_
 from typing import Any
 
 import numpy as np
-from flint import arb, arb_series, ctx
+from flint import arb, arb_series
 
 from dynamics.support import checks
 from theory.enclosures.elementary import Elementary, exact
-from theory.enclosures.stepping import above
+from theory.enclosures.stepping import above, precision
 
 # Terms of the expansions in time.
 ORDER = 6
@@ -97,10 +97,10 @@ class Span:
     distance: arb
     jets: bool = False
 
+    @precision(cap=ORDER + 1)
     def along(self, function: Callable[[arb_series], arb_series]) -> Quantity:
         """A known function of time on the span; see `Moment.along`."""
         checks.function("function", function)
-        ctx.cap = ORDER + 1
         thin = arb_series([self.centre, 1], ORDER)
         wide = arb_series([self.centre + self.distance, 1], ORDER + 1)
         return Quantity(function(thin), function(wide), self, arb(0), arb(0))
@@ -155,11 +155,11 @@ class Quantity(Elementary):
         """A bound of the derivative, if there is one."""
         return None if self._slope_error is None else self.rate.ball().abs_upper()
 
+    @precision(cap=ORDER + 1)
     def __add__(self, other: Quantity | float) -> Quantity:
         if isinstance(other, np.ndarray):
             return NotImplemented
         other = self._operand(other)
-        ctx.cap = ORDER + 1
         return Quantity(
             self._thin + other._thin,
             self._wide + other._wide,
@@ -168,8 +168,8 @@ class Quantity(Elementary):
             _plus(self._slope_error, other._slope_error),
         )
 
+    @precision(cap=ORDER + 1)
     def __neg__(self) -> Quantity:
-        ctx.cap = ORDER + 1
         return Quantity(-self._thin, -self._wide, self.span, self._error, self._slope_error)
 
     def __sub__(self, other: Quantity | float) -> Quantity:
@@ -182,11 +182,11 @@ class Quantity(Elementary):
             return NotImplemented
         return -self + other
 
+    @precision(cap=ORDER + 1)
     def __mul__(self, other: Quantity | float) -> Quantity:
         if isinstance(other, np.ndarray):
             return NotImplemented
         other = self._operand(other)
-        ctx.cap = ORDER + 1
         thin, wide = self._thin * other._thin, self._wide * other._wide
         if self._error.is_zero() and other._error.is_zero():
             return Quantity(thin, wide, self.span, arb(0), _plus(self._slope_error, other._slope_error))
@@ -205,9 +205,9 @@ class Quantity(Elementary):
 
     __radd__, __rmul__ = __add__, __mul__
 
+    @precision(cap=ORDER + 1)
     def _through(self, function: Callable[[arb_series], arb_series], slope: arb, bend: arb) -> Quantity:
         """g of the quantity, from bounds of g' and g'' over its ball."""
-        ctx.cap = ORDER + 1
         thin, wide = function(self._thin), function(self._wide)
         if self._error.is_zero():
             return Quantity(thin, wide, self.span, self._error, self._slope_error)
@@ -277,11 +277,11 @@ class Quantity(Elementary):
         return self._inverse() * other
 
     @property
+    @precision(cap=ORDER + 1)
     def rate(self) -> Quantity:
         """The derivative in time; it has none itself, but where the flow is one of named states."""
         if self._slope_error is None:
             raise ValueError("a rate has no rate: only first derivatives are enclosed")
-        ctx.cap = ORDER + 1
         if self.span.jets:
             if self._wide.prec < 2:
                 raise ValueError(f"only the first {ORDER} derivatives in time are enclosed")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from flint import arb, arb_poly, arb_series, ctx
+from flint import arb, arb_poly, arb_series
 
 from theory.enclosures.cell import CellStep
 from theory.enclosures.cell_bounds import Bounds
 from theory.enclosures.jets import Jet
-from theory.enclosures.stepping import ball_of, moved, taylor
+from theory.enclosures.stepping import ball_of, moved, precision, taylor
 
 # Terms of the series from zero; how often a time and a box of settings are halved before a sign is left open.
 _TERMS, _HALVINGS, _QUARTERS = 4, 5, 3
@@ -176,12 +176,13 @@ class Watch:
         parts = [[[arb(0)] for _ in range(len(bounds.further))] for _ in bounds.zero]
         rests = [[arb(0)] for _ in parts]
         for k in range(_TERMS - 1):
-            ctx.cap = k + 1
             jets = [
                 Jet([arb_series(c, k + 1) for c in row], bounds.further, arb_series(rest, k + 1))
                 for row, rest in zip(parts, rests, strict=True)
             ]
-            for row, rest, jet in zip(parts, rests, bounds.beyond.derivative(jets), strict=True):
+            with precision(cap=k + 1):
+                slopes = bounds.beyond.derivative(jets)
+            for row, rest, jet in zip(parts, rests, slopes, strict=True):
                 for own, slope in zip(row, jet.terms, strict=True):
                     own.append(arb(0) if slope is None else slope[k] / (k + 1))
                 rest.append(jet.rest[k] / (k + 1))

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from flint import arb, arb_poly, arb_series, ctx
+from flint import arb, arb_poly, arb_series
 
 from dynamics.support import checks
 from theory.enclosures.fields import VectorField
 from theory.enclosures.quantities import ORDER, Quantity, Span, checked_span
-from theory.enclosures.stepping import Step, moved, taylor
+from theory.enclosures.stepping import Step, moved, precision, taylor
 
 Shapes = Mapping[str, tuple[int, ...]]
 
@@ -143,6 +143,7 @@ class FlowTube:
             self._open[place] = step.polynomials(), margins
         return self._open[place]
 
+    @precision(cap=ORDER + 1)
     def variables(self, start: float, end: float) -> tuple[Span, list[Quantity]]:
         """Every variable on a span within a step."""
         if (start, end) not in self._found:
@@ -185,5 +186,4 @@ class FlowTube:
             rows = taylor(self._field, box, length - 1, exact=False)
         except ValueError:
             rows = [[value] + [arb.nan()] * (length - 1) for value in box]
-        ctx.cap = ORDER + 1
         return [arb_series(row, length) for row in rows]

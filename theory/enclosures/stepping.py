@@ -11,6 +11,8 @@ Everything that a bound depends on is a ball; what only guides (the polynomial i
 from __future__ import annotations
 
 import math
+import os
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,15 +29,25 @@ GUARD = 40
 _JACOBIAN_BITS = 64
 
 
+# flint has one precision and one length of series for the whole process: threads take turns.
+_TURN = threading.RLock()
+if hasattr(os, "register_at_fork"):  # a child has none of the threads that may hold it
+    os.register_at_fork(after_in_child=_TURN._at_fork_reinit)  # type: ignore[attr-defined]
+
+
 @contextmanager
-def precision(bits: int) -> Iterator[None]:
-    """Compute with balls of this precision in the body."""
-    before = ctx.prec, ctx.cap
-    ctx.prec = bits
-    try:
-        yield
-    finally:
-        ctx.prec, ctx.cap = before
+def precision(bits: int | None = None, *, cap: int | None = None) -> Iterator[None]:
+    """Compute in the body with balls of this precision and series of this length; by default with those of before.
+
+    Other threads wait meanwhile. Both are put back at the end, whatever the body does to them.
+    """
+    with _TURN:
+        before = ctx.prec, ctx.cap
+        try:
+            ctx.prec, ctx.cap = before[0] if bits is None else bits, before[1] if cap is None else cap
+            yield
+        finally:
+            ctx.prec, ctx.cap = before
 
 
 def above(value: arb) -> float:
@@ -56,11 +68,11 @@ def taylor(field: VectorField, start: Sequence[arb], order: int, *, exact: bool)
     """
     coefficients = [[value.mid() if exact else value] for value in start]
     for k in range(order):
-        ctx.cap = k + 1
-        slope = field.derivative([arb_series(c, k + 1) for c in coefficients])
-        for own, series in zip(coefficients, slope, strict=True):
-            value = series[k] / (k + 1)
-            own.append(value.mid() if exact else value)
+        with precision(cap=k + 1):
+            slope = field.derivative([arb_series(c, k + 1) for c in coefficients])
+            for own, series in zip(coefficients, slope, strict=True):
+                value = series[k] / (k + 1)
+                own.append(value.mid() if exact else value)
     return coefficients
 
 
@@ -142,10 +154,10 @@ def _defect(field: VectorField, polynomials: Sequence[arb_poly], centre: arb, ha
     middle = [moved(p, centre) for p in polynomials]
     box = [moved(p, arb(0, half)) for p in middle]
     order = degree + 1
-    ctx.cap = order + 1
     try:
-        thin = field.derivative([arb_series(p.coeffs(), order) for p in middle])
-        wide = field.derivative([arb_series(p.coeffs(), order + 1) for p in box])
+        with precision(cap=order + 1):
+            thin = field.derivative([arb_series(p.coeffs(), order) for p in middle])
+            wide = field.derivative([arb_series(p.coeffs(), order + 1) for p in box])
     except ValueError:  # a denominator's ball holds zero
         return arb("inf")
     errors = []
@@ -162,13 +174,13 @@ def _defect(field: VectorField, polynomials: Sequence[arb_poly], centre: arb, ha
 
 def jacobian(field: VectorField, box: Sequence[arb]) -> list[list[arb]]:
     """Enclosures of df_i/dx_j over a box, by a direction at a time."""
-    ctx.cap = 2
     constant = [arb_series([value], 2) for value in box]
     columns = []
-    for j, value in enumerate(box):
-        state = list(constant)
-        state[j] = arb_series([value, 1], 2)
-        columns.append([series[1] for series in field.derivative(state)])
+    with precision(cap=2):
+        for j, value in enumerate(box):
+            state = list(constant)
+            state[j] = arb_series([value, 1], 2)
+            columns.append([series[1] for series in field.derivative(state)])
     return [[columns[j][i] for j in range(len(box))] for i in range(len(box))]
 
 

@@ -28,11 +28,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from flint import arb, arb_mat, arb_poly, ctx, fmpq
+from flint import arb, arb_mat, arb_poly, fmpq
 from numpy.typing import ArrayLike
 
 from dynamics import SequenceClasses
 from dynamics.support import checks
+from theory.enclosures.stepping import precision
 from theory.scan_and_snap.mean_features import Around, Means
 
 __all__ = ["LongEnough", "expected_rates", "long_enough"]
@@ -114,7 +115,7 @@ def long_enough(classes: SequenceClasses, *, decoder: str = "modified", logits: 
     Where two tokens meet their limits only at infinity, as at exact ties, the polynomials cannot decide, and ``length``
     is None, too. The model is that of Tian et al. (2023), arXiv 2305.16380, Sections 3.2 and 5.
     """
-    with ctx.workprec(BITS):
+    with precision(BITS):
         task = _Task(classes, decoder, logits)
         wanted, rates = task.signs(), task.bounds()
         by_length, undecided = [], None
@@ -160,7 +161,7 @@ def expected_rates(
         The sum over all counts, where there are few, in floats rounded outward; else what the polynomials leave.
     """
     length = checks.integer("length", length, minimum=2)
-    with ctx.workprec(BITS):
+    with precision(BITS):
         task = _Task(classes, decoder, logits)
         low, high = np.zeros((2, int(classes.query.max()) + 1, classes.probabilities.shape[1]))
         rates = None if all(task.few(n, length - 1) for n in range(task.n_classes)) else task.bounds()

@@ -14,9 +14,10 @@ import numpy as np
 
 from dynamics.support import checks
 from theory.enclosures import ball, enclose, softmax
+from theory.enclosures.stepping import precision
 from yzflow_studies.true_gradient.nearly_equal import checked
 
-_DIGITS = 90
+_BITS = 302  # some 90 digits
 
 
 class Limit:
@@ -25,7 +26,7 @@ class Limit:
     def __init__(self, spread: float, pull: float, ln_turned: float) -> None:
         self.initial = {"sum": 0.0, "difference": 0.0, "hub": np.zeros(4), "own": np.zeros(4)}
         self.turned, self.spread = ln_turned, spread
-        with flint.ctx.workdps(_DIGITS):
+        with precision(_BITS):
             self.root = np.sqrt(ball(2.0))
             self.rho = np.sqrt(1 - ball(spread) * ball(spread))
             self.along = ball(pull) * ball(spread)
@@ -83,7 +84,7 @@ def enclosed(*, spread: float, pull: float, ln_turned: float, ln_t: float, bits:
     logits = limit.logits(end, state)[2]
     alpha = softmax(logits)
     H = [one - own / limit.alone for one, own in zip(logits, state["own"], strict=True)]
-    with flint.ctx.workdps(_DIGITS):
+    with precision(_BITS):
         apart = [(one - H[0]).ball() for one in H[1:]]
         terms = [(alpha[j + 1] * (H[j + 1] - H[0])).ball() for j in range(3)]
         xi = sum(terms, flint.arb(0))

@@ -338,7 +338,7 @@ class Text(Wrong):
         (Largest, "a comparison has a kink or a jump"),
         (Floats, r"make arrays with np\.zeros_like"),
         (Later, "a comparison has a kink or a jump"),
-        (Differs, "`flow` must have a `field` that equals its `derivative`, -1 for entry 0, but got 1"),
+        (Differs, r"`flow` must have a `field` that equals its `derivative`, -1 for x\[0\] at t = 0 and .*, but got 1"),
         (DiffersElsewhere, "`flow` must have a `field` that equals its `derivative`"),
         (Undefined, "`flow` must have a finite field at its start, but got log is not defined on 0"),
         (Shape, r"`field` must return `x` in the shape \(2,\), but got \(1,\)"),
