@@ -68,6 +68,7 @@ def verify(context: click.Context, file: Path, listed: bool, as_json: bool, out:
 
     Example: yzflow verify lead.npz
     """
+    from theory.enclosures.stepping import precision
     from yzflow import manifests, verify
 
     files_to_write(out)
@@ -78,7 +79,8 @@ def verify(context: click.Context, file: Path, listed: bool, as_json: bool, out:
         facts: dict[str, Any] = {"files": [vars(one) for one in found]}
     else:
         try:
-            good, lines = True, verify.check(str(file))
+            with precision():
+                good, lines = True, verify.check(str(file))
         except verify.REFUSALS as error:
             good, lines = False, [f"not verified: {str(error)!a}"]
         facts = {"verified": good, "lines": lines}

@@ -27,7 +27,7 @@ CLASSES = ("n", "a", "b", "c")
 _START = -6.0
 # How n's feature is shared between its own direction and that in which b differs from a.
 _TURNED = 0.7
-_DIGITS = 60
+_DIGITS, _BITS = 60, 203
 _LAST = 100.0
 
 
@@ -45,7 +45,9 @@ def features(*, spread: float, pull: float, ln_turned: float) -> list[list[str]]
     spread, pull, _ = checked(spread, pull, ln_turned)
     import flint
 
-    with flint.ctx.workdps(_DIGITS):
+    from theory.enclosures.stepping import precision
+
+    with precision(_BITS):
         e, along = flint.arb(spread), flint.arb(pull) * flint.arb(spread)
         lam = flint.arb(_TURNED)
         rows = [
@@ -141,7 +143,9 @@ def flow(rows: Sequence[Sequence[str]], *, ln_t: ArrayLike, step: float = 0.05) 
         raise checks.reject("ln_t", f"be at most {_LAST:g}", s[-1])
     import flint
 
-    with flint.ctx.workdps(_DIGITS):
+    from theory.enclosures.stepping import precision
+
+    with precision(_BITS):
         return _long(flint, [[flint.arb(str(x)) for x in row] for row in rows], s, step)
 
 
