@@ -21,6 +21,8 @@ from dynamics.trajectory import EMBEDDING, FORMAT, Trajectory
 
 # Bytes of the tables of a trajectory that keeps every state whole.
 _TABLES = 2**30
+# Of a `LargeRecord` at each time: the heads of two arrays, three numbers, and where lists hold them.
+_OBJECTS = 2 * 112 + 3 * 32 + 5 * 8
 _ATTENTION = {"long_name": "expected attention", "units": "1"}
 _Z = {"long_name": "attention logit", "units": "1"}
 _Y = {"long_name": "decoder logit", "units": "1"}
@@ -180,6 +182,11 @@ def is_large(bags: Bags, layer: Layer, times: int) -> bool:
         return False
     entries = layer.Z.size + layer.Y.size + bags.n_targets * layer.Z.shape[1]
     return 8 * times * entries > _TABLES
+
+
+def size_of_large(bags: Bags, n_tokens: int, times: int) -> int:
+    """Bytes of the records of a run that `is_large`: attention and logits, copied once, and Python's objects."""
+    return times * (32 * observables.support_of(bags, n_tokens).token.size + _OBJECTS)
 
 
 class LargeRecord:

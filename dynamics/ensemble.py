@@ -235,14 +235,14 @@ def _of_grid(
     checks.fits_in_memory("times", 8 * 7 * len(kinds) * solver.times.size * threads, "integrate one setting")
     stop = np.zeros(1, np.int64)
     store: chunks.Held | chunks.Kept
+    # Chunks on disk must not depend on the number of threads.
+    chunk = min(grid.size, solver.chunk(len(kinds), threads if path is None else 1, grid.size))
     if path is None:
-        parts = chunks.bounds(grid.size, solver.chunk(len(kinds), threads, grid.size))
         store = chunks.Held(grid.size, variables)
     else:
-        # Chunks on disk must not depend on the number of threads.
-        parts = chunks.bounds(grid.size, solver.chunk(len(kinds), 1, grid.size))
-        arguments = solver._asdict() | {"times": solver.times.tolist(), "record": list(kept), "chunk": parts[0][1]}
-        store = chunks.Kept(path, grid.identity() | arguments, grid.size, len(parts), variables)
+        arguments = solver._asdict() | {"times": solver.times.tolist(), "record": list(kept), "chunk": chunk}
+        store = chunks.Kept(path, grid.identity() | arguments, grid.size, -(-grid.size // chunk), variables)
+    parts = chunks.bounds(grid.size, chunk)
 
     def compute(lo: int, hi: int) -> dict[str, np.ndarray]:
         found = solver.run(*grid.rows(lo, hi), peaks, stop)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Hashable, Mapping
 from typing import Any
 
@@ -61,7 +62,10 @@ class Grid:
         self._check()
 
     def _check(self) -> None:
-        fewer = self._values["vocab_size"] < self._values["n_classes"]
+        pair = [self._values[name] for name in ("vocab_size", "n_classes")]
+        sizes = {dim: size for value in pair for dim, size in value.sizes.items()}
+        checks.fits_in_memory("settings", math.prod(sizes.values()), "compare `vocab_size` with `n_classes`")
+        fewer = pair[0] < pair[1]
         if bool(fewer.any()):
             raise checks.reject("settings['vocab_size']", "be at least n_classes", "fewer in a setting")
 

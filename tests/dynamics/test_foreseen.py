@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from dynamics import (
     Bags,
@@ -14,6 +15,7 @@ from dynamics import (
     Trajectory,
     flow,
     gradient_flow,
+    gradient_flow_ensemble,
     sgd,
     sgd_many,
 )
@@ -24,6 +26,7 @@ from dynamics.units.qsa import train_qsa
 from theory.bounded_dyck import balance, pruning
 from theory.bounded_dyck.networks import ReluNetwork
 from theory.bounded_dyck.transformers import random_transformer
+from theory.enclosures import enclose_flow
 from theory.scan_and_snap import decoder
 
 HUGE = 10**12
@@ -53,6 +56,12 @@ CALLS = [
     ("data", lambda: gradient_flow(many_bags(), **RATES, t_end=1.0, decoder="theory")),
     ("steps", lambda: sgd(CLASSES, **RATES, steps=HUGE)),
     ("steps", lambda: sgd(CLASSES, **RATES, steps=HUGE, record_every=10**6)),
+    ("steps", lambda: sgd(CLASSES, **RATES, steps=10**7, record_every=1)),
+    ("steps", lambda: sgd(CLASSES, **RATES, steps=10**7, record_every=1, evaluate=CLASSES.population())),
+    ("settings", lambda: gradient_flow_ensemble(crossed("eta_y", "eta_z"), t_end=1.0)),
+    ("settings", lambda: gradient_flow_ensemble(crossed("n_classes", "vocab_size"), t_end=1.0)),
+    ("data", lambda: enclose_flow(SequenceClasses.single_common_token(30_000, 30_000), **RATES, t_end=1.0, bits=40)),
+    ("data", lambda: enclose_flow(far_apart(), **RATES, t_end=1.0, bits=40)),
     ("batch_size", lambda: sgd(CLASSES, **RATES, steps=1, batch_size=HUGE)),
     ("length", lambda: sgd(CLASSES, **RATES, steps=1, length=HUGE)),
     ("init", lambda: sgd(large(), **RATES, steps=1, init="uniform", batch_size=None, length=None)),
@@ -75,6 +84,18 @@ def two_gib(monkeypatch):
 def large():
     """Bags whose matrices have 500 MB together, less than "uniform" may fill."""
     return Bags([0, 4999], [0, 1], [0, 1, 2], [0, 4999], [1.0, 1.0], vocab_size=7000)
+
+
+def crossed(first, second):
+    """Settings of Theorem 4's kind, of which two are a hundred thousand and ten million, each with each."""
+    own = {"n_classes": 2, "vocab_size": 9, "eta_y": 0.1, "eta_z": 0.1}
+    own[first] = xr.DataArray(np.full(10**5, own[first]), dims="first")
+    return own | {second: xr.DataArray(np.full(10**7, own[second]), dims="second")}
+
+
+def far_apart():
+    """Two bags, whose queries and tokens have large numbers."""
+    return Bags([0, 30_000], [0, 1], [0, 2, 4], [0, 30_000, 1, 2], [1.0, 2.0, 3.0, 4.0], vocab_size=3)
 
 
 def many_bags():
@@ -257,3 +278,12 @@ def test_a_flow_does_not_go_on_from_no_time(time):
 
 def test_a_layer_of_usual_size_passes():
     assert Layer.zeros(CLASSES.population()).Z.shape == (1, 3)
+
+
+def test_records_of_a_large_run_are_counted_by_what_they_keep(monkeypatch):
+    """Four of them: attention and logits of 4 pairs, twice, and the objects of Python that hold them."""
+    found = {}
+    monkeypatch.setattr("dynamics._assembly._TABLES", 0)
+    monkeypatch.setattr(checks, "fits_in_memory", lambda name, size, what: found.setdefault(what, int(size)))
+    sgd(CLASSES, **RATES, steps=5, record_every=2)
+    assert found["record losses and states"] == 8 * 5 + 4 * (32 * 4 + 360)

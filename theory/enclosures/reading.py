@@ -163,11 +163,15 @@ def _symmetric(bags: Bags, rates: Mapping):
     return settings, *_symmetric_index(bags, field_of(settings), tokens, groups, n_common_groups)
 
 
+def _unplaced(bags: Bags, columns: int) -> tuple[np.ndarray, np.ndarray]:
+    """Tables of the entries of Z and of Y, all of which stay at zero."""
+    checks.fits_in_memory("data", 8 * bags.n_tokens * (bags.n_queries + columns), "list the entries of Z and Y")
+    return np.full((bags.n_queries, bags.n_tokens), -1), np.full((bags.n_tokens, columns), -1)
+
+
 def _symmetric_index(bags, field, tokens, groups, n_common_groups):
     size = len(bags)
-    columns = len(np.unique(bags.target)) + (1 if field.never else 0)
-    z_index = np.full((bags.n_queries, bags.n_tokens), -1)
-    y_index = np.full((bags.n_tokens, columns), -1)
+    z_index, y_index = _unplaced(bags, len(np.unique(bags.target)) + (1 if field.never else 0))
     rank = np.searchsorted(np.unique(bags.target), bags.target)
     for i, group in enumerate(groups):
         row = [-1 if place is None else place for place in field.rows[i]]
@@ -206,9 +210,8 @@ def _general(bags: Bags, rates: Mapping):
             "their counts and weights (`math.fsum` normalises them alike), with common tokens in all of them",
             variables,
         )
-    z_index = np.full(bags.n_queries * bags.n_tokens, -1)
-    z_index[pairs] = np.arange(pairs.size)
-    y_index = np.full((bags.n_tokens, columns), -1)
+    z_index, y_index = _unplaced(bags, columns)
+    z_index.flat[pairs] = np.arange(pairs.size)
     y_index[np.unique(bags.token)] = pairs.size + np.arange(present * columns).reshape(present, columns)
     x_index = pairs.size + np.arange(len(bags))
-    return settings, bags, z_index.reshape(bags.n_queries, bags.n_tokens), y_index, x_index
+    return settings, bags, z_index, y_index, x_index

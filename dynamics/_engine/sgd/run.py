@@ -10,7 +10,7 @@ from typing import Any, NoReturn, cast
 
 import numpy as np
 
-from dynamics._assembly import LargeRecord, States, assemble, is_large
+from dynamics._assembly import LargeRecord, States, assemble, is_large, size_of_large
 from dynamics._engine.sgd import steps as steps_of_sgd
 from dynamics._engine.sgd.feed import Feed, Source, bias_of, position_weights, source_of
 from dynamics._engine.sgd.memory import LARGE, Memory, bounded, copy_of, zeros
@@ -161,12 +161,16 @@ def _start(init: str | Layer, bags: Bags, rng: np.random.Generator) -> Layer:
     return Layer(Z, rng.uniform(-bound, bound, size=(bags.n_tokens, bags.vocab_size)))
 
 
-def _foresee(parameters: Mapping[str, Any], source: Source, layer: Layer, contrast: Bags | None) -> None:
+def _foresee(
+    parameters: Mapping[str, Any], source: Source, layer: Layer, contrast: Bags | None, evaluated: Bags
+) -> None:
     """Refuse runs that need more memory than there is, or steps that draw for minutes without a pause."""
     steps, batch_size, bags = parameters["steps"], parameters["batch_size"], source.bags
     records = 1 + -(-steps // parameters["record_every"])
-    recorded = 1 if is_large(bags, layer, records) else 8 * (layer.Z.size + layer.Y.size)
-    checks.fits_in_memory("steps", 8 * steps + records * recorded, "record losses and states")
+    size = records * 8 * (layer.Z.size + layer.Y.size)
+    if is_large(evaluated, layer, records):
+        size = size_of_large(evaluated, layer.Z.shape[1], records)
+    checks.fits_in_memory("steps", 8 * steps + size, "record losses and states")
     if batch_size is not None:
         positions = source.positions(*(parameters[name] for name in ("batch_size", "length", "position_bias")))
         entries = int(np.diff(bags.indptr).max()) + (0 if contrast is None else int(np.diff(contrast.indptr).max()))
@@ -225,7 +229,8 @@ class Run:
         self.rates = tuple(self._cast(name, parameters.get(name, 0.0)) for name in RATES)
         kernel = self.optimizer.rule.kernel
         self.update = kernel and kernel(self.dtype.type(parameters["momentum"]), self.rates[:4])
-        _foresee(parameters, self.source, layer, objective.contrast)
+        self.evaluated = self.source.bags if evaluate is None else evaluate.named_like(self.source.bags)
+        _foresee(parameters, self.source, layer, objective.contrast, self.evaluated)
         self.feed = Feed(
             self.source,
             objective,
@@ -240,7 +245,6 @@ class Run:
         if self.step.check is not None:
             self.step.check(self)
         records = 1 + -(-self.steps // self.record_every)
-        self.evaluated = self.source.bags if evaluate is None else evaluate.named_like(self.source.bags)
         self.large_record = None
         if is_large(self.evaluated, layer, records):
             self.large_record = LargeRecord(self.evaluated, layer, objective, self.dtype)
