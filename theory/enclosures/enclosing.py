@@ -99,12 +99,14 @@ def enclose(
     numpy: here it gets arrays of objects that are power series in balls, and numpy's ``exp``, ``log``, ``tanh``, sums
     and ``@`` work on them. What numpy lacks is in `theory.enclosures`: `erf`, `sigmoid`, `softmax` and others. A
     derivative that is compiled, or calls other libraries, needs the same in numpy beside it, as ``field(t, state)``.
+    What is enclosed is the derivative where balls can compute it, and the field elsewhere: "the field as given", whose
+    floats, and those of the other, are compared with it at drawn times and points along the whole run and beside it.
     Floats in either are the binary fractions that they are. A field with a kink, a branch or a table is refused.
 
     Parameters
     ----------
     flow : object
-        With ``initial`` and ``derivative`` or ``field``. If it has both, they are compared at two points.
+        With ``initial`` and ``derivative`` or ``field``, or both, if they are the same function.
     t_end : float
         Last time, in the flow's unit; the first is zero.
     start : mapping, optional
@@ -126,7 +128,8 @@ def enclose(
     Raises
     ------
     ValueError
-        If an argument is invalid, or the flow has no field that balls can compute, or none that is finite at the start.
+        If an argument is invalid; the flow has no field that balls can compute, or none that is finite at the start; or
+        its field is another function of balls than of floats, or than its derivative.
 
     Source: the logarithmic norm on a tube (Dahlquist 1958) with Taylor polynomials.
 

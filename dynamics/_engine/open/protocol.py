@@ -33,7 +33,7 @@ class Flow(Protocol):
     - ``orbits()``: name -> integers of the state's shape. Entries with equal labels move together: one is integrated.
     - ``sample(t, state, rng)``: as ``derivative``, drawn at random: what `descend` steps along.
     - ``config()``: keyword arguments of the class, plain data, that make the flow again: for files.
-    - ``field(t, state)``: the derivative as power series in balls, for enclosures.
+    - ``field(t, state)``: the same as ``derivative``, for enclosures, where that is compiled or takes floats alone.
 
     Examples
     --------
