@@ -103,8 +103,8 @@ def gradient_flow_ensemble(
         Default: the number of cores.
     path : path-like, optional
         A folder, for a mapping: results are kept there as they are made, in files that the returned arrays are mapped
-        from, so that memory does not grow with the number of members. The same call takes up what is there. Default:
-        in memory.
+        from, so that memory does not grow with the number of members. The same call takes up what is there, by the same
+        version of yzflow. Default: in memory.
     progress : bool
         Show progress on standard error.
 

@@ -14,6 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
+from dynamics import version
 from dynamics.support import checks, files, sealed
 from dynamics.support.progress import Progress
 
@@ -103,7 +104,8 @@ class Kept:
     def _claim(self, identity: Mapping[str, object]) -> bytes:
         """See that the folder is one of these settings, or make it one; what its digests begin with."""
         marker = self.path / MARKER
-        text, older = (json.dumps({"format": known, **identity}, sort_keys=True) for known in (_FORMAT, _UNKEYED))
+        asked = {"yzflow": version.__version__, **identity}
+        text, older = (json.dumps({"format": known, **asked}, sort_keys=True) for known in (_FORMAT, _UNKEYED))
         held = {"done.npy", *(file.name for file in self._files.values())}
         others = {name for name in os.listdir(self.path) if not files.is_temporary(name) and name != MARKER}
         ours = {name.split(".damaged")[0] for name in others} <= held
@@ -115,7 +117,7 @@ class Kept:
             rule = "be an ensemble's folder, or a new or empty one"
             raise checks.reject("path", rule, f"{self.path}, which holds other files")
         elif found not in (None, text, older):
-            rule = "hold the ensemble of these settings and arguments"
+            rule = f"hold the ensemble of these settings and arguments, made by yzflow {version.__version__}"
             raise checks.reject("path", rule, f"{self.path}, which holds another: take a new folder")
         if not marker.exists():
             files.write(marker, text.encode())

@@ -19,6 +19,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike
 
+from dynamics import version
 from dynamics.deep._steps import measure_all, rule_of, step_all
 from dynamics.deep.data import Insertions, Sequences
 from dynamics.deep.model import Architecture, Transformer
@@ -97,7 +98,7 @@ def train(
     checkpoint : path, optional
         A file with the state of the run, written every few seconds and at the end. Where it exists, the run goes on
         from it, on a CPU of the same kind to the same result bit for bit; on a GPU the last bits differ. It must be of
-        a run with the same arguments; ``steps`` may be larger.
+        a run by this version of yzflow with the same arguments; ``steps`` may be larger.
     progress : bool
         Show progress and the loss on standard error.
 
@@ -395,7 +396,8 @@ class _Run:
 
     def save(self, path: Path):
         """Write the state of the run, completely or not at all."""
-        header = {"format": _CHECKPOINT, "parameters": self.parameters, "done": self.done, "times": self.times}
+        header = {"format": _CHECKPOINT, "parameters": self.parameters, "done": self.done, "times": self.times,
+                  "yzflow": version.__version__}  # fmt: skip
         arrays = {f"state/{i}": array for i, array in enumerate(self._state())}
         arrays["losses"] = self.losses[:, : self.done]
         for i, name in enumerate(("loss", "entropy", "attention")):
@@ -412,6 +414,7 @@ class _Run:
             losses, recorded = arrays["losses"], [arrays[name] for name in ("loss", "entropy", "attention")]
         except (KeyError, TypeError, ValueError):
             raise self._other_parts(path) from None
+        sealed.check_version("checkpoint", header.get("yzflow"))
         ours = self.parameters
         for name in ours | theirs:
             if name != "steps" and ours.get(name) != theirs.get(name):

@@ -198,13 +198,13 @@ def _pack(value: Any, arrays: dict[str, np.ndarray], place: str) -> Any:
     if isinstance(value, np.random.SeedSequence):
         parts = {"entropy": value.entropy, "spawn_key": list(value.spawn_key), "pool_size": value.pool_size}
         return {"seed": _packed(parts, arrays, place)}
-    kind = type(value).__name__
-    if kind in _KINDS and type(value).__module__.startswith("dynamics."):
-        parts = {name: getattr(value, name) for name in inspect.signature(type(value)).parameters}
+    kind = _kind_of(type(value))
+    if kind is not None and not _overridden(type(value), kind):
+        parts = {name: getattr(value, name) for name in inspect.signature(kind).parameters}
         # Data without names is kept as it was before there were any: its SHA-256 stands in files.
         parts = {name: part for name, part in parts.items() if part is not None or name not in AXES}
-        return {"object": kind, "with": _packed(parts, arrays, place)}
-    if kind == "Trajectory":
+        return {"object": kind.__name__, "with": _packed(parts, arrays, place)}
+    if type(value).__name__ == "Trajectory":
         # A continued run starts from its last time.
         arrays[place] = np.frombuffer(netcdf.encode(value.dataset.isel(time=[-1])), np.uint8)
         return {"netcdf": place}
@@ -213,6 +213,21 @@ def _pack(value: Any, arrays: dict[str, np.ndarray], place: str) -> Any:
         raise _NotKept
     config = _pack(origin.config, arrays, place)
     return {"origin": origin.target, "config": config, "code": asdict(origin.found())}
+
+
+def _kind_of(kind: type) -> type | None:
+    """The class of `_KINDS` that a class is, or derives from."""
+    ours = (base for base in kind.__mro__ if base.__name__ in _KINDS and base.__module__.startswith("dynamics."))
+    return next(ours, None)
+
+
+def _overridden(kind: type, base: type) -> set[str]:
+    """Names by which a class derived from ``base`` answers otherwise: how it is made and shown is not asked."""
+    derived = kind.__mro__[: kind.__mro__.index(base)]
+    plain = (classmethod, staticmethod)
+    names = {name for one in derived for name, value in vars(one).items() if not isinstance(value, plain)}
+    asked = {name for name in dir(base) if not name.startswith("__")} - {"_repr_html_", "plot"}
+    return names & (asked | {"population", "sample", "query_tokens", "__getattr__", "__getattribute__", "__len__"})
 
 
 def _packed(parts: Mapping[str, Any], arrays: dict[str, np.ndarray], place: str) -> dict[str, Any]:
@@ -248,10 +263,41 @@ def _unpack(node: Any, arrays: Mapping[str, np.ndarray]) -> Any:
 
 
 def digest(value: Any) -> str:
-    """SHA-256 of the content of what can be packed, or nothing."""
+    """SHA-256 of the content of what can be packed, or nothing; of data, that of the population."""
+    return _digest(value.population() if hasattr(value, "population") else value)
+
+
+def data_key(name: str, value: Any) -> str:
+    """SHA-256 of all that is asked of data, by which kept results are told apart, whatever the class of the data.
+
+    A class of one's own may have another population than the class that it derives from, which is read; what else it
+    answers otherwise cannot be.
+
+    Raises
+    ------
+    ValueError
+        If the data has a part that no file can hold, or answers otherwise by code of its own.
+    """
+    kind = type(value)
+    base, stands = _kind_of(kind), hasattr(value, "population")
+    parts: dict[str, Any] = {"data": value}
+    if kind is not base and (stands or base is not None):
+        state = {part: held for part, held in getattr(value, "__dict__", {}).items() if part != "_kept"}
+        parts = {"class": f"{kind.__module__}:{kind.__qualname__}", "state": state}
+        if stands:
+            parts |= {"population": value.population(), "query_tokens": getattr(value, "query_tokens", None)}
+    others = set() if base is None else _overridden(kind, base) - {"population"}
+    found = "" if others else _digest(parts)
+    if not found:
+        rule = "hold content that a file can hold, and answer by the code of yzflow, where results are kept"
+        what = f"its own {sorted(others)[0]}" if others else checks.brief(value)
+        raise checks.reject(name, rule, f"{what} of {kind.__qualname__}: hand over `Bags`")
+    return found
+
+
+def _digest(value: Any) -> str:
     arrays: dict[str, np.ndarray] = {}
-    bags = value.population() if hasattr(value, "population") else value
-    node = _kept(bags, arrays, "0")
+    node = _kept(value, arrays, "0")
     if node is None:
         return ""
     found = hashlib.sha256(json.dumps(node["value"]).encode())

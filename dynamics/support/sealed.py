@@ -15,6 +15,7 @@ import warnings
 from pathlib import Path
 from typing import NamedTuple
 
+from dynamics import version
 from dynamics.support import checks, files
 from dynamics.support.formats import ARCHIVE, NETCDF, format_of
 
@@ -205,3 +206,11 @@ def sound(path: Path, what: str, then: str, *, name: str = "path", stacklevel: i
         set_aside(path, "its checksum is wrong", then, stacklevel=stacklevel + 1)
         return False
     return True
+
+
+def check_version(name: str, made_by: object) -> None:
+    """Raise ``ValueError`` for what another version of yzflow has kept of a run, which would be of two halves."""
+    if made_by != version.__version__:
+        rule = f"be of yzflow {version.__version__}, which is to go on with it"
+        told = f"one of yzflow {made_by}" if isinstance(made_by, str) else "one of an older yzflow"
+        raise checks.reject(name, rule, f"{told}: install that, or take another path")

@@ -95,8 +95,9 @@ def train_qsa(
         More steps to record.
     checkpoint : path, optional
         A netCDF file with the state of the run, written every few seconds and at the end. Where it exists, the run goes
-        on from it, on a processor of the same kind to the same result bit for bit. It must be of a run with the same
-        arguments, but ``record_every`` and ``times`` may differ, and ``steps`` may be larger under a constant schedule.
+        on from it, on a processor of the same kind to the same result bit for bit. It must be of a run by this version
+        of yzflow with the same arguments, but ``record_every`` and ``times`` may differ, and ``steps`` may be larger
+        under a constant schedule.
     progress : bool
         Show progress on standard error.
 
@@ -190,6 +191,7 @@ class _Run:
         unit = _start(init, p, np.random.default_rng(start))
         p["init"] = "random" if isinstance(init, str) else "unit"
         p["seed"] = [str(start.entropy), *map(int, start.spawn_key[:-1])]
+        p |= {} if start.pool_size == np.random.SeedSequence().pool_size else {"pool_size": start.pool_size}
         # One flat vector of all parameters, so that a step of the optimizer is one call; W, K, V are views.
         self.state = np.concatenate([matrix.ravel() for matrix in unit.matrices])
         self.slope, self.first, self.second = (np.zeros_like(self.state) for _ in range(3))
@@ -221,8 +223,10 @@ class _Run:
             done, start = max(units), units[0]
             state = np.concatenate([matrix.ravel() for matrix in units[done].matrices])
             losses, moments = saved["batch_loss"].values, saved["moments"].values
+            made_by = dict(json.loads(saved.attrs["versions"])).get("yzflow")
         except (KeyError, TypeError, ValueError):
             raise checks.reject("checkpoint", f"be {_WHAT} as it was saved", "one with other parts") from None
+        sealed.check_version("checkpoint", made_by)
         free = ("steps", "times", "record_every") if ours["schedule"] == "constant" else ("times", "record_every")
         for name in ours:
             if name not in free and ours[name] != theirs.get(name):

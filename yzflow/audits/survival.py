@@ -15,10 +15,12 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from dynamics import version
 from dynamics.fields.own import Field
 from dynamics.fields.table import SYSTEMS
 from dynamics.support import checks
-from dynamics.support.calls import digest
+from dynamics.support.calls import data_key
+from dynamics.support.canonical import digest
 from dynamics.support.netcdf import load_dataset
 from dynamics.support.provenance import environment
 from theory import papers, statements
@@ -83,7 +85,8 @@ def survival(
     seed : int
         The first of the seeds.
     store : path-like or Store, optional
-        Where runs are kept: what is there is not run again, so that an interrupted table goes on. Default: nowhere.
+        Where runs are kept: what is there is not run again by this version of yzflow, so that an interrupted table
+        goes on. Default: nowhere.
     progress : bool
         Show progress on standard error.
     workers : int
@@ -140,8 +143,9 @@ def survival(
 
 
 def versioned(run: Callable[[dict, int], Mapping[str, Any]], paper: str) -> Task:
-    """Task that is swept: for papers that are not ours with their code as its version, since kept runs are of that."""
+    """Task that is swept: of this version of yzflow and, for papers that are not ours, of their code."""
     task = resolve(run)
+    task = replace(task, version=f"{task.version} of yzflow {version.__version__}")
     code = _code(paper)
     if code:
         # In a notebook, whose source is in no file, only their compiled form tells functions from others.
@@ -176,9 +180,8 @@ def _own(room: Room, settings: Sequence[Mapping[str, Any]], workers: int) -> lis
         case = made(room.paper, checks.instance("settings", one, Mapping))
         if case.beyond:
             raise checks.reject("settings", "train as the paper does, since options change that", case.beyond[0])
-        others = sorted((key, value) for key, value in one.items() if key != "data")
-        content = sha256(f"{digest(one['data'])} {others}".encode()).hexdigest()
-        setting = replace(case.setting, name=f"{case.setting.name} [{content[:8]}]")
+        keys = {key: data_key(f"settings[{key!r}]", value) for key, value in one.items() if value is not None}
+        setting = replace(case.setting, name=f"{case.setting.name} [{digest(keys)[:16]}]")
         found.append(_OWN.setdefault((room.paper, setting.name), setting))
     return found
 

@@ -69,8 +69,8 @@ def fuzz(
     outside : str, optional
         How the text of one assumption begins: it is broken in all examples, and the others hold.
     store : path-like or Store, optional
-        Where blocks are kept, so that the same call goes on where it stopped; for statements of the register, as the
-        store cannot see that a function changes. Default: nowhere.
+        Where blocks are kept, so that the same call, by the same version of yzflow, goes on where it stopped; for
+        statements of the register, as the store cannot see that a function changes. Default: nowhere.
     executor : concurrent.futures.Executor, optional
         As for `yzflow.sweep`.
     progress : bool

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Callable
@@ -12,9 +11,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from dynamics import SequenceClasses, Trajectory
+import dynamics
+from dynamics import SequenceClasses, Trajectory, version
 from dynamics.fields.table import code_of
 from dynamics.support import checks
+from dynamics.support.calls import data_key
 from yzflow.sweeps.runs import Result, Task, key
 from yzflow.sweeps.store import Store
 
@@ -33,6 +34,9 @@ def trajectory(
 ) -> Trajectory:
     """``simulate(classes, **arguments)``, from the store if it is there; without a store, just simulated.
 
+    A trajectory is kept by all that is asked of its data, by the code of a decoder from outside and by the version of
+    yzflow.
+
     Parameters
     ----------
     simulate : callable
@@ -45,6 +49,9 @@ def trajectory(
         Numbers and words, or a `Solver`.
     """
     checks.function("simulate", simulate)
+    name = getattr(simulate, "__name__", type(simulate).__name__)
+    if store is not None and getattr(dynamics, name, None) is not simulate:  # whose code no store knows
+        raise checks.reject("simulate", "be a function of `dynamics` where there is a store", checks.brief(simulate))
     checks.instance("classes", classes, SequenceClasses)
     settings = {name: _plain(name, value) for name, value in arguments.items()}
     settings |= code_of(arguments["decoder"]) if "decoder" in arguments else {}
@@ -52,10 +59,10 @@ def trajectory(
         return simulate(classes, progress=progress, **arguments)
     store = store if isinstance(store, Store) else Store(store)
     # Only its identity is asked for.
-    name = getattr(simulate, "__name__", type(simulate).__name__)
     task = Task(f"trajectory:{name}", simulate, version=_VERSION)  # type: ignore[arg-type]
     seed = settings.pop("seed", 0)
-    identity = task.identity({"data": _digest(classes), **settings}, seed, task.content())
+    asked = {"data": data_key("classes", classes), "yzflow": version.__version__, **settings}
+    identity = task.identity(asked, seed)
     found = store.read(key(identity))
     if found is not None:
         return Trajectory(_dataset(found[1]))
@@ -78,17 +85,6 @@ def _plain(name: str, value: Any) -> Any:
     ):
         raise checks.reject(name, "be a finite number, a word, a boolean, None or a Solver", checks.brief(value))
     return value
-
-
-def _digest(classes: SequenceClasses) -> str:
-    """SHA-256 of what a simulation takes from the data."""
-    bags = classes.population()
-    digest = hashlib.sha256(repr(bags.sizes).encode())
-    for array in (bags.query, bags.target, bags.indptr, bags.token, bags.count, bags.weight, classes.query_tokens):
-        digest.update(np.ascontiguousarray(array).tobytes())
-    if any(own is not None for own in bags.names.values()):  # which the result carries
-        digest.update(json.dumps(bags.names).encode())
-    return digest.hexdigest()
 
 
 def _result(dataset: xr.Dataset) -> Result:

@@ -16,7 +16,7 @@ import xarray as xr
 from scipy.special import log_softmax
 
 from dynamics import Optimizer
-from dynamics.support import checks
+from dynamics.support import checks, sealed
 from dynamics.version import __version__
 from yzflow.watching import measures
 from yzflow.watching.adapters import Adapter, Matrices, adapter_of, of_functions, with_parts
@@ -411,6 +411,12 @@ class Recorder:
             size != (seen.attention.shape[0], seen.attention.shape[2])
         ):
             raise checks.reject("path", "hold a recording of the same model on the same tokens", str(self._path))
+        labels = {"n_classes": ("next_token", self._probe.classes), "n_tokens": ("token", self._probe.kept)}
+        for name, (axis, ours) in labels.items():
+            if not np.array_equal(data[axis].values, ours):
+                rule = f"be as in the recording {self._path}, which goes on"
+                raise checks.reject(name, rule, f"{len(ours)} of them, where it has {data.sizes[axis]}")
+        sealed.check_version("path", data.attrs.get("version"))
         names = ("step", *AXES)
         self._rows = [{name: data[name].isel(step=i).values for name in names} for i in range(data.sizes["step"])]
         for row in self._rows:
