@@ -11,11 +11,14 @@ import os
 import subprocess
 import sys
 
+import click
 import pytest
 import xarray as xr
+from click.testing import CliRunner
 from driving import LONG, ROOT
 
 from dynamics import SequenceClasses, Trajectory, sgd
+from yzflow import cli
 
 SHADOWS = ("bisect", "numpy", "random", "struct", "tempfile", "multiprocessing", "json", "yzflow", "dynamics", "click")
 SWEEP = 'task = "syn_small"\n[grid]\neta_z = [0.5, 1]\nsteps = [2]\nbatch_size = [4]\nlength = [6]\n'
@@ -33,6 +36,7 @@ main()
 """
 
 WORDS = "next_token,query,the,stray,loyal\ncat,saw,5,5,\ndog,saw,5,,5\n"
+STATEMENT = "Scan and Snap: Lemma 1"
 SMALL, LARGE = 0, 1  # bytes of tables: as it is, or nothing is kept whole
 FLOW = ["flow", "--t-end", "1", "--classes", "3", "--vocab-size", "5", "--n-times", "5", "--out", "out.nc"]
 SGD = ["sgd", "--steps", "2", "--batch-size", "4", "--length", "6", "--out", "out.nc"]
@@ -53,14 +57,14 @@ COMMANDS = {
     ),
     "sweep": (SMALL, ["sweep", "c.toml", "--workers", "1"], {"c.store", "c.nc"}),
     "figure": (SMALL, ["figure", "9", "--quick", "--format", "png,svg"], {"figures"}),
-    "audit": (SMALL, ["audit", "--only", "Scan and Snap: Lemma 1", "--quick", "--out", "audit"], {"audit"}),
-    "check": (SMALL, ["check", "Scan and Snap: Lemma 1", "--out", "check.json"], {"check.json"}),
+    "audit": (SMALL, ["audit", "--only", STATEMENT, "--quick", "--out", "audit"], {"audit"}),
+    "check": (SMALL, ["check", STATEMENT, "--out", "check.json"], {"check.json"}),
     "survival": (
         SMALL,
         ["survival", "--statements", "Theorem 2(b)", "--options", "batch of one", "--quick"],
         {"survival.nc", "survival.store"},
     ),
-    "page": (SMALL, ["page", "Scan and Snap: Lemma 1", "--out", "page.html"], {"page.html"}),
+    "page": (SMALL, ["page", STATEMENT, "--out", "page.html"], {"page.html"}),
     "rerun": (SMALL, ["rerun", "run.nc"], {"run.nc"}),
     "explore": (SMALL, ["explore"], {"explorer.html"}),
 }
@@ -193,6 +197,41 @@ def test_bad_input_without_standard_error_exits_2_and_leaves_nothing(folder, arg
     ended = run(folder, SMALL, arguments, bare=True, deaf=True, compiled=False)
     assert (ended.returncode, ended.stdout) == (2, "")
     assert set(folder.iterdir()) == before
+
+
+def options_of(kind):
+    """(command, option) of all options of a kind."""
+    commands = {name: cli.main.get_command(None, name) for name in cli.main.list_commands(None)}
+    options = [(name, one) for name, command in commands.items() for one in command.params]
+    return [(name, one.opts[0]) for name, one in options if isinstance(one, click.Option) and kind(one)]
+
+
+def refused(folder, arguments):
+    """The one line that a command says of bad input, which leaves nothing."""
+    ended = CliRunner().invoke(cli.main, arguments)
+    assert ended.exit_code == 2, ended.output
+    assert not list(folder.iterdir())
+    return ended.output.splitlines()[-1]
+
+
+REQUIRED = {"check": [STATEMENT], "example": ["certificates"], "figure": ["9"], "fuzz": [STATEMENT], "manifest": ["."],
+            "new-paper": ["Mine"], "page": [STATEMENT], "study": ["adam_reverses"]}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "option"), options_of(lambda option: isinstance(option.type, click.Path)))
+def test_an_empty_word_is_no_path(tmp_path, monkeypatch, name, option):
+    """As `--out "$OUT"` gives it where OUT is not set: it would be the present folder."""
+    monkeypatch.chdir(tmp_path)
+    said = refused(tmp_path, [name, option, "", *REQUIRED.get(name, [])])
+    assert said == f"Error: `{option}` must be the path of a file or a folder, but got ''"
+
+
+@pytest.mark.parametrize(("name", "option"), options_of(lambda option: option.name == "data"))
+def test_data_that_are_not_there_are_named(tmp_path, monkeypatch, name, option):
+    monkeypatch.chdir(tmp_path)
+    arguments = {"rerun": [str(ROOT / "setup.cfg")]} | REQUIRED
+    said = refused(tmp_path, [name, *arguments.get(name, []), option, "nope.csv"])
+    assert "nope.csv" in said and "Errno" not in said and ("`--data` must" in said or "'--data'" in said)
 
 
 ALONE = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -12,13 +12,14 @@ from dynamics.support import checks, files
 from dynamics.support.progress import Progress
 from theory.statements import Check, Setting, Statement
 from theory.symbolic import derived
-from theory.trust import Label
+from theory.trust import Label, Trust
 from yzflow.audits.chosen import choose
 from yzflow.audits.enclosing import Decided, Enclose, FlowsInBalls
 from yzflow.audits.report import AuditReport
 from yzflow.audits.verdicts import Row, Verdict, judge
 from yzflow.paper import Paper
 from yzflow.parts import part_of
+from yzflow.sweeps.runs import told
 
 __all__ = ["AuditReport", "Enclose", "Simulations", "audit", "measure", "prove"]
 
@@ -132,7 +133,19 @@ def settings(paper: str, *, quick: bool) -> list[Setting]:
 def prove(statement: Statement) -> tuple[Label, ...]:
     """A label for each clause that has a proof; proofs that were decided before are not decided again."""
     clauses = (clause for clause in statement.clauses if clause.prove is not None)
-    return tuple(replace(derived(clause.prove).label, clause=clause.name) for clause in clauses)
+    return tuple(replace(_proved(clause.prove), clause=clause.name) for clause in clauses)
+
+
+def _proved(proof: Callable[..., Any]) -> Label:
+    """The label of a proof; one that ends in an error proves nothing, and the other statements are audited."""
+    try:
+        return derived(proof).label
+    except MemoryError:
+        raise
+    except Exception as error:  # code of other people can raise anything
+        return Label(
+            Trust.NOT_EXAMINED, prose=("the proof ended in an error",), failures=(f"the proof: {told(error)}",)
+        )
 
 
 def _kept(enclose: Enclose | None) -> dict[str, object] | None:

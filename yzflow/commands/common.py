@@ -28,7 +28,10 @@ class Command(click.Command):
                 return super().invoke(context)
         except click.exceptions.Exit:  # itself a RuntimeError
             raise
-        except (ValueError, OSError, ImportError) as error:
+        except OSError as error:  # without its number
+            named = error.strerror is not None and error.filename is not None
+            raise _BadInput(f"{error.filename}: {error.strerror}" if named else str(error)) from error
+        except (ValueError, ImportError) as error:
             raise _BadInput(str(error)) from error
         except MemoryError as error:
             raise click.ClickException(f"out of memory: {error}".removesuffix(": ")) from error
@@ -44,6 +47,15 @@ def beside_person(*named: str | None) -> None:
     """Let a module that the person named be found beside them, after all others: a library may import its name."""
     if any(named) and os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())
+
+
+def read(data: str | Path, rule: str = "be a file that exists", **options: Any) -> Any:
+    """The data in a file that is named by ``--data``."""
+    from dynamics.data.reading import read_data
+
+    if not Path(data).is_file():
+        raise ValueError(f"`--data` must {rule}, but got {str(data)!r}")
+    return read_data(data, **options)
 
 
 def files_to_write(*paths: Path | None) -> None:
@@ -91,9 +103,22 @@ def of_paper(option: str, names: tuple[str, ...], paper: str | None) -> Any:
     return paper_of(paper)
 
 
-PATH = click.Path(path_type=Path)
-FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+class _Path(click.Path):
+    """A path; an empty word, which an unset variable of a shell leaves, is not the present folder."""
+
+    def __init__(self, **rules: bool) -> None:
+        super().__init__(path_type=Path, **rules)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "":
+            name = param.get_error_hint(ctx).strip("'") if param is not None and ctx is not None else "path"
+            raise _BadInput(f"`{name}` must be the path of a file or a folder, but got ''")
+        return super().convert(value, param, ctx)
+
+
+PATH = _Path()
+FILE = _Path(exists=True, dir_okay=False)
+FOLDER = _Path(exists=True, file_okay=False)
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON in place of text.")
 paper_option = click.option("--paper", help="Only of this paper, by its name; `yzflow papers` lists all. Default: all.")

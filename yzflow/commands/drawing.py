@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from yzflow.commands.common import PATH, Command, files_to_write, json_option, print_facts
+from yzflow.commands.common import PATH, Command, files_to_write, json_option, print_facts, read
 
 
 class _Figure(Command):
@@ -84,11 +84,10 @@ def explore(out: Path, show: bool, data: Path | None, as_json: bool) -> None:
 
     Example: yzflow explore --data classes.csv --open
     """
-    from dynamics.data.reading import read_data
     from yzflow.pages import explorer
 
     files_to_write(out)
-    own = None if data is None else read_data(data)
+    own = None if data is None else read(data)
     explorer.write(out, data=own, name="" if data is None else data.name, progress=True)
     print_facts(as_json, {"out": str(out)}, [f"wrote {out}"])
     if show:

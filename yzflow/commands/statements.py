@@ -17,6 +17,7 @@ from yzflow.commands.common import (
     paper_option,
     print_facts,
     print_text,
+    read,
 )
 
 
@@ -113,7 +114,6 @@ def check(
 
     Example: yzflow check "Scan and Snap: Theorem 3" --data classes.csv --vocab-size 2000 --optimizer adamw
     """
-    from dynamics.data.reading import read_data
     from yzflow.audits.check import check as run
 
     if markdown and as_json:
@@ -125,7 +125,7 @@ def check(
     for option, value in (("--vocab-size", vocab_size), ("--length", length)):
         if data is None and value is not None:
             raise ValueError(f"`{option}` must come with --data, but got {value}")
-    own = None if data is None else read_data(data, length=length, vocab_size=vocab_size)
+    own = None if data is None else read(data, length=length, vocab_size=vocab_size)
     verdict = run(statement, data=own, **training, quick=not full, seed=seed, progress=True)
     if page is not None:
         verdict.page(page)

@@ -8,16 +8,7 @@ from typing import Any
 
 import click
 
-from yzflow.commands.common import PATH, Command, asked_for, files_to_write, json_option, print_facts
-
-
-def _read(data: str, **options: Any) -> Any:
-    """The data in a file that is named by ``--data``."""
-    from dynamics import read_data
-
-    if not Path(data).is_file():
-        raise ValueError(f"`--data` must be a file that exists, or the name of a data set, but got {data!r}")
-    return read_data(data, **options)
+from yzflow.commands.common import PATH, Command, asked_for, files_to_write, json_option, print_facts, read
 
 
 def _most_attended(trajectory: Any) -> tuple[dict, list[str]]:
@@ -114,7 +105,7 @@ def flow(
     own: Any = SequenceClasses.single_common_token(n_classes, vocab_size, common=common)
     if data is not None:
         asked = vocab_size if asked_for(context, "vocab_size") else None
-        own = _read(data, length=length, vocab_size=asked)
+        own = read(data, length=length, vocab_size=asked)
     trajectory = gradient_flow(
         own,
         eta_y=eta_y,
@@ -202,7 +193,8 @@ def sgd(
         own = known[data]()
     else:
         length = arguments["length"] if Path(data).suffix.lower() in TEXTS else None
-        own = _read(data, length=length, vocab_size=vocab_size)
+        rule = "be a file that exists, or the name of a data set"
+        own = read(data, rule, length=length, vocab_size=vocab_size)
         if not hasattr(own, "population") and (length is not None or not asked_for(context, "length")):
             arguments["length"] = None  # bags are taken as they are
     given = {"optimizer": options.optimizer_of(arguments), "objective": options.objective_of(arguments)}

@@ -180,6 +180,23 @@ def test_a_mistake_in_the_proof_fails_the_audit(monkeypatch):
     assert report.proofs[name] and not report.passed
 
 
+def failing_when_decided():
+    return Derivation("it", {"it": object()}, sizes={})
+
+
+@pytest.mark.parametrize("proof", [lambda: {}["no"], lambda: None, failing_when_decided])
+def test_a_proof_that_ends_in_an_error_fails_and_the_others_are_decided(monkeypatch, proof):
+    name, other = "Scan and Snap: Transition time", "Scan and Snap: Lemma 1"
+    broken = dataclasses.replace(statements.REGISTER[name], prove=proof)
+    monkeypatch.setitem(statements.REGISTER, name, broken)
+    report = yzflow.audit([name, other], quick=True)
+    assert not report.passed and report.proofs[other] == []
+    (failure,) = report.proofs[name]
+    assert failure.startswith("the proof: ") and "\n" not in failure and failure in report.text()
+    json.loads(report.json())
+    assert not yzflow.check(name).passed
+
+
 @pytest.mark.slow
 def test_e_prime_with_the_other_sign_is_noticed(monkeypatch):
     # I - E' = (F^T F)^{-1}; with the sign of Appendix D.1 it is 2 I - (F^T F)^{-1}.
