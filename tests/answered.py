@@ -247,7 +247,7 @@ def recorded(folder, **changes):
     return parts(yz.watch(model, given.pop("tokens"), **looks | given, path=folder / "run.nc").recording.dataset)
 
 
-# What is answered from. The folder of an ensemble has no kind, as it is no file.
+# Kinds that questions are answered from. The folder of an ensemble has no kind, as it is no file.
 ANSWERED: dict[str, dict[str, Question]] = {
     "yzflow-qsa-training-1": {
         "qsa": Question(

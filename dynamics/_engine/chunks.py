@@ -19,7 +19,6 @@ from dynamics.support import checks, files, sealed
 from dynamics.support.progress import Progress
 
 _FORMAT = "yzflow-ensemble-2"
-_UNKEYED = "yzflow-ensemble-1"  # whose digests are of the bytes alone
 MARKER = "ensemble.json"
 _DIGEST = 32  # bytes of a SHA-256
 
@@ -104,27 +103,26 @@ class Kept:
     def _claim(self, identity: Mapping[str, object]) -> bytes:
         """See that the folder is one of these settings, or make it one; what its digests begin with."""
         marker = self.path / MARKER
-        asked = {"yzflow": version.__version__, **identity}
-        text, older = (json.dumps({"format": known, **asked}, sort_keys=True) for known in (_FORMAT, _UNKEYED))
+        text = json.dumps({"format": _FORMAT, "yzflow": version.__version__, **identity}, sort_keys=True)
         held = {"done.npy", *(file.name for file in self._files.values())}
         others = {name for name in os.listdir(self.path) if not files.is_temporary(name) and name != MARKER}
         ours = {name.split(".damaged")[0] for name in others} <= held
         found = files.read("path", marker).decode(errors="replace") if marker.exists() else None
-        if found is not None and found not in (text, older) and ours and not _is_marker(found):
+        if found is not None and found != text and ours and not _is_marker(found):
             then = "what is not of these settings is computed again"
             sealed.set_aside(marker, "it is no JSON", then, stacklevel=5)
         elif found is None and others:
             rule = "be an ensemble's folder, or a new or empty one"
             raise checks.reject("path", rule, f"{self.path}, which holds other files")
-        elif found not in (None, text, older):
+        elif found not in (None, text):
             rule = f"hold the ensemble of these settings and arguments, made by yzflow {version.__version__}"
             raise checks.reject("path", rule, f"{self.path}, which holds another: take a new folder")
         if not marker.exists():
             files.write(marker, text.encode())
-        return b"" if found == older else hashlib.sha256(text.encode()).digest()
+        return hashlib.sha256(text.encode()).digest()
 
     def _digest(self, chunk: int) -> hashlib._Hash:
-        return hashlib.sha256(self._key + chunk.to_bytes(8, "little") if self._key else b"")
+        return hashlib.sha256(self._key + chunk.to_bytes(8, "little"))
 
     def _rows(self, name: str, lo: int, hi: int) -> tuple[int, int]:
         array = np.load(self._files[name], mmap_mode="r")

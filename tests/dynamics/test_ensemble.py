@@ -1,6 +1,6 @@
 """Many flows at once against `gradient_flow`, one by one, and against closed forms."""
 
-import hashlib
+import json
 import os
 import random
 import shutil
@@ -527,15 +527,14 @@ def test_files_of_another_ensemble_are_computed_again(tmp_path, monkeypatch):
         xr.testing.assert_identical(gradient_flow_ensemble(grid(), t_end=10.0, path=tmp_path / "mine"), whole)
 
 
-def test_a_folder_of_an_older_format_is_taken_up(tmp_path, monkeypatch):
-    """Its digests are of the bytes alone."""
-    monkeypatch.setattr(chunks, "_FORMAT", chunks._UNKEYED)
-    monkeypatch.setattr(chunks.Kept, "_digest", lambda self, chunk: hashlib.sha256())
-    whole = gradient_flow_ensemble(grid(), t_end=10.0, path=tmp_path)
-    monkeypatch.undo()
-    before = (tmp_path / "done.npy").read_bytes()
-    xr.testing.assert_identical(gradient_flow_ensemble(grid(), t_end=10.0, path=tmp_path), whole)
-    assert (tmp_path / "done.npy").read_bytes() == before
+def test_a_folder_that_does_not_say_of_which_version_it_is_is_refused(tmp_path):
+    gradient_flow_ensemble(grid(), t_end=10.0, path=tmp_path)
+    marker = tmp_path / chunks.MARKER
+    said = json.loads(marker.read_text())
+    assert said.pop("yzflow")
+    marker.write_text(json.dumps(said, sort_keys=True))
+    with pytest.raises(ValueError, match="`path` must hold the ensemble of these settings .*, made by yzflow"):
+        gradient_flow_ensemble(grid(), t_end=10.0, path=tmp_path)
 
 
 def test_ctrl_c_ends_it_within_a_member():

@@ -1,15 +1,14 @@
 """What is kept answers its own question alone: the same one from disk, and another one anew or not at all."""
 
 import importlib
-import re
 import warnings
 
 import pytest
 from answered import ANSWERED, READ_ALONE
 
 from dynamics.support import sealed
+from yzflow.testing import GRAMMAR
 
-GRAMMAR = re.compile(r"^`[^`]+` must .+, but got ", re.DOTALL)
 QUESTIONS = {name: question for kind in ANSWERED.values() for name, question in kind.items()}
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from dynamics.support import checks, files
 from dynamics.support.progress import Progress
 from theory.statements import Check, Setting, Statement
-from theory.symbolic import derived
+from theory.symbolic import Derivation, derived
 from theory.trust import Label, Trust
 from yzflow.audits.chosen import choose
 from yzflow.audits.enclosing import Decided, Enclose, FlowsInBalls
@@ -132,11 +132,12 @@ def settings(paper: str, *, quick: bool) -> list[Setting]:
 
 def prove(statement: Statement) -> tuple[Label, ...]:
     """A label for each clause that has a proof; proofs that were decided before are not decided again."""
-    clauses = (clause for clause in statement.clauses if clause.prove is not None)
-    return tuple(replace(_proved(clause.prove), clause=clause.name) for clause in clauses)
+    return tuple(
+        replace(_proved(clause.prove), clause=clause.name) for clause in statement.clauses if clause.prove is not None
+    )
 
 
-def _proved(proof: Callable[..., Any]) -> Label:
+def _proved(proof: Callable[[], Derivation]) -> Label:
     """The label of a proof; one that ends in an error proves nothing, and the other statements are audited."""
     try:
         return derived(proof).label
