@@ -77,6 +77,10 @@ class Commands:
         self._process.stdin.flush()
         return int(self._process.stdout.readline())
 
+    def load(self, module):
+        """Import a module that all processes have which are started later."""
+        self._ask(load=module)
+
     def start(self, arguments, folder, **more) -> int:
         """Process number, which is that of its group too."""
         return self._ask(start=arguments, folder=str(folder), **more)

@@ -466,7 +466,7 @@ def test_a_folder_is_taken_up_where_it_was_left(tmp_path, monkeypatch):
     with pytest.warns(UserWarning, match="chunk 3 is damaged, and is computed again"):
         xr.testing.assert_identical(gradient_flow_ensemble(grid(), t_end=10.0, path=path), whole)
     assert computed == [(12, 14)]
-    with pytest.raises(ValueError, match="`path` must hold the ensemble of these settings and arguments"):
+    with pytest.raises(ValueError, match=r"`path` must hold the ensemble of these settings and arguments"):
         gradient_flow_ensemble(grid(), t_end=11.0, path=path)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "text").write_text("kept")
@@ -533,7 +533,7 @@ def test_a_folder_that_does_not_say_of_which_version_it_is_is_refused(tmp_path):
     said = json.loads(marker.read_text())
     assert said.pop("yzflow")
     marker.write_text(json.dumps(said, sort_keys=True))
-    with pytest.raises(ValueError, match="`path` must hold the ensemble of these settings .*, made by yzflow"):
+    with pytest.raises(ValueError, match=r"`path` must hold the ensemble of these settings .*, made by yzflow"):
         gradient_flow_ensemble(grid(), t_end=10.0, path=tmp_path)
 
 

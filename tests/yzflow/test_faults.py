@@ -1,29 +1,26 @@
-"""Faults of the world around a program: kills, clocks that jump, folders that change, memory that runs out."""
+"""Faults of the world around a program: clocks that jump, folders that change, memory that runs out."""
 
 import json
 import os
 import random
-import signal
 import subprocess
 import sys
 import tempfile
 import time
-import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 import sweep_tasks
 import xarray as xr
-from driving import ROOT, Commands, assert_same_bits, quietly, until
+from driving import ROOT, assert_same_bits, quietly
 from saved import CLASSES, RATES
-from saved_kinds import IDENTITY, parts
+from saved_kinds import IDENTITY
 
 import yzflow as yz
 from dynamics.support import files
 from dynamics.units.qsa import train_qsa
 from theory.enclosures import enclose_flow
-from yzflow.audits import survival
 from yzflow.audits.enclosing import Enclose
 from yzflow.sweeps.runs import Result, key
 from yzflow.sweeps.store import Store
@@ -42,115 +39,6 @@ def program(text, folder, *arguments):
         stderr=subprocess.PIPE,
         text=True,
     )
-
-
-# Kills
-
-
-ENSEMBLE = """
-import numpy as np, xarray as xr
-import dynamics.ensemble
-from dynamics import gradient_flow_ensemble
-dynamics.ensemble._MEMBERS_A_CHUNK = 2
-rate = xr.DataArray(np.geomspace(0.5, 2.0, 300), dims="rate")
-given = {"n_classes": 3, "vocab_size": 20, "eta_y": rate, "eta_z": 0.5}
-found = gradient_flow_ensemble(given, t_end=2000.0, path=PATH, threads=2)
-"""
-
-
-def chunks_done(folder):
-    path = folder / "done.npy"
-    if not path.exists():
-        return 0
-    with open(path, "rb") as file:
-        return int(np.load(file).any(axis=1).sum())
-
-
-@pytest.mark.slow
-def test_kills_within_an_ensembles_folder_change_nothing(tmp_path):
-    folder, rng, at = tmp_path / "map", random.Random(3), []
-    for _ in range(3):
-        before = chunks_done(folder)
-        running = program(ENSEMBLE.replace("PATH", "'map'"), tmp_path)
-        until(lambda before=before: chunks_done(folder) > before + 5)
-        time.sleep(rng.uniform(0, 0.02))
-        running.kill()
-        running.communicate()
-        assert running.returncode == -signal.SIGKILL
-        at.append(chunks_done(folder))
-    assert 0 < at[0] < at[1] < at[2] < 150
-    space = {}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dynamics.ensemble._MEMBERS_A_CHUNK", 2)
-        exec(ENSEMBLE.replace("PATH", "None"), space)
-        whole = space["found"]
-        patch.chdir(tmp_path)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # of a chunk whose digest the kill cut off
-            exec(ENSEMBLE.replace("PATH", "'map'"), space)
-    assert chunks_done(folder) == 150
-    assert_same_bits(space["found"], whole)
-
-
-@pytest.fixture(scope="module")
-def commands():
-    running = Commands()
-    yield running
-    running.close()
-
-
-def finish(commands, arguments, folder):
-    assert commands.wait(commands.start(arguments, folder)) in (0, 1)
-
-
-def kill_when(commands, arguments, folder, condition):
-    number = commands.start(arguments, folder)
-    until(condition, seconds=120.0)
-    os.killpg(number, signal.SIGKILL)
-    return commands.wait(number)
-
-
-@pytest.mark.slow
-def test_kills_within_an_audit_change_nothing(tmp_path, commands):
-    """A flow that was enclosed is verified and not enclosed again; the report is the same, byte by byte."""
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
-    only = ["audit", "--only", "Lemma 6", "--quick", "--enclose", "--until", "2", "--max-seconds", "1e4"]
-    finish(commands, [*only, "--out", str(whole)], tmp_path)
-    kept = sorted(file.name for file in (whole / "certificates").iterdir())
-    assert len(kept) > 1
-    for number in (1, 2):
-        there = killed / "certificates"
-        status = kill_when(
-            commands,
-            [*only, "--out", str(killed)],
-            tmp_path,
-            lambda there=there, number=number: there.is_dir() and len(list(there.glob("[0-9a-f]*.npz"))) >= number,
-        )
-        assert status == -signal.SIGKILL and not (killed / "audit.json").exists()
-    before = {file.name: file.read_bytes() for file in there.glob("[0-9a-f]*.npz")}
-    finish(commands, [*only, "--out", str(killed)], tmp_path)
-    assert {name: (there / name).read_bytes() for name in before} == before
-    assert [name for name in sorted(os.listdir(there)) if not files.is_temporary(name)] == kept
-    for name in kept:
-        assert (there / name).read_bytes() == (whole / "certificates" / name).read_bytes()
-    first, second = (json.loads((folder / "audit.json").read_text()) for folder in (whole, killed))
-    assert json.dumps(first) == json.dumps(second)
-
-
-@pytest.mark.slow
-def test_kills_within_a_survival_run_change_nothing(tmp_path, commands):
-    asked = ["survival", "--statements", "Theorem 2(b)", "--options", "plain", "--quick"]
-    finish(commands, [*asked, "--out", "whole.nc"], tmp_path)
-    n = len(Store(tmp_path / "whole.store"))
-    assert n > 2
-    there = tmp_path / "killed.store"
-    for number in (1, 2):
-        condition = lambda number=number: len(list(there.glob("[0-9a-f]*.npz"))) >= number  # noqa: E731
-        assert kill_when(commands, [*asked, "--out", "killed.nc"], tmp_path, condition) == -signal.SIGKILL
-    assert 2 <= len(Store(there)) < n and not (tmp_path / "killed.nc").exists()
-    finish(commands, [*asked, "--out", "killed.nc"], tmp_path)
-    whole, killed = (parts(survival.load(tmp_path / f"{name}.nc")) for name in ("whole", "killed"))
-    assert killed == whole
 
 
 # Clocks

@@ -180,7 +180,7 @@ def _own(room: Room, settings: Sequence[Mapping[str, Any]], workers: int) -> lis
         case = made(room.paper, checks.instance("settings", one, Mapping))
         if case.beyond:
             raise checks.reject("settings", "train as the paper does, since options change that", case.beyond[0])
-        keys = {key: data_key(f"settings[{key!r}]", value) for key, value in one.items() if value is not None}
+        keys = {key: data_key(f"settings[{key}]", value) for key, value in one.items() if value is not None}
         setting = replace(case.setting, name=f"{case.setting.name} [{digest(keys)[:16]}]")
         found.append(_OWN.setdefault((room.paper, setting.name), setting))
     return found
