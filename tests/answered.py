@@ -304,7 +304,7 @@ ANSWERED: dict[str, dict[str, Question]] = {
     },
     "yzflow-sweep-run-1": {
         "sweep": Question(
-            swept, "sweep_tasks:plain", {"an option": {"a": [2]}, "a seed": {"seeds": [1]}}, versions=False
+            swept, "yzflow.sweeps.runs:run", {"an option": {"a": [2]}, "a seed": {"seeds": [1]}}, versions=False
         ),
         "figure": Question(
             trajectory,

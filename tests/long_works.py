@@ -95,7 +95,7 @@ def _audit(folder):
 
 
 WORKS = {
-    "sweep": Work(["sweep", "sweep.toml", "--workers", "2"], _dataset("out.nc"), SWEEP),
+    "sweep": Work(["sweep", "sweep.toml", "--task", "sweep_tasks:arrays", "--workers", "2"], _dataset("out.nc"), SWEEP),
     "audit": Work(
         ["audit", "--only", "Lemma 6", "--quick", "--enclose", "--until", "1", "--max-seconds", "1e4",
          "--out", "audit"],
