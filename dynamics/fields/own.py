@@ -104,7 +104,7 @@ class Field:
         ``module``, those of `dynamics.support.origins.Code`, and ``functions``: SHA-256 of `content_of` its functions,
         with the helpers and the values of their modules that they read.
         """
-        parts = content.content_of(self.gradient, self.step)
+        parts = content.content_of(self.gradient, self.step).parts
         return {"module": self.module, **self._code, "functions": digest(parts)}
 
 

@@ -8,16 +8,20 @@ at what is installed, at Python's own library and at yzflow, whose versions resu
 from __future__ import annotations
 
 import builtins
+import copyreg
 import dis
+import functools
 import hashlib
+import importlib
+import importlib.util
 import sys
 import sysconfig
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
-from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
-from typing import Any
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MappingProxyType, MethodType, ModuleType
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,10 +29,54 @@ from dynamics.support.origins import OURS
 
 # Names of a script when it runs, and when a worker process imports it.
 _MAIN = ("__main__", "__mp_main__")
-_SHOWN = 60  # characters of a value that are shown as they are
 # Objects that keep threads apart hold no numbers.
 _LOCKS = (type(threading.Lock()), type(threading.RLock()), threading.Event, threading.Condition)
-_PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), np.generic, np.dtype, range, slice)
+_NUMBERS = (bool, int, float, complex, type(None), np.bool_)
+_PLAIN = (*_NUMBERS, str, bytes, bytearray, type(Ellipsis), range, slice)
+_LISTS, _SETS, _MAPPINGS = (list, tuple), (set, frozenset), (dict, MappingProxyType)
+_DEEPEST = 100  # levels of values within values
+# Attributes of every class, and of what makes classes, that hold no code and no number of a person.
+_OF_EVERY_CLASS = {*dir(type), *dir(object), "__dict__", "__weakref__", "__firstlineno__", "__static_attributes__",
+                   "__annotate_func__", "__annotations_cache__", "__dataclass_fields__", "__dataclass_params__",
+                   "__match_args__", "__orig_bases__", "__parameters__", "__abstractmethods__", "_abc_impl",
+                   "__conditional_annotations__", "__annotations__"}  # fmt: skip
+# Built-in functions by which code reads what its compiled form does not name.
+_BY_NAME = ("globals", "eval", "exec", "__import__")
+_LOOKED_UP = (("sys", "modules"), ("importlib", "import_module"))
+
+
+class Content(NamedTuple):
+    """What functions are made of.
+
+    Attributes
+    ----------
+    parts : mapping of str to str
+        Name -> a number as it is, or the start of the SHA-256 of anything else. Names are those of the functions'
+        module, as in "rate" and "walk"; those of other modules begin with theirs, as in "helpers:rate".
+    unseen : tuple of str
+        Names of values whose content cannot be told, such as open files.
+    words : frozenset of str
+        Texts that were met on the way.
+    """
+
+    parts: dict[str, str]
+    unseen: tuple[str, ...]
+    words: frozenset[str]
+
+
+def content_of(*functions: Any) -> Content:
+    """The content of functions. They do the same if their parts are equal, as far as nothing is `unseen`."""
+    walk = _Walk(functions)
+    for number, function in enumerate(functions):
+        if function is not None:
+            walk.note(f"function {number}", walk.text(function))
+    return Content(walk.parts, tuple(sorted(walk.unseen)), frozenset(walk.words))
+
+
+def changes(then: Mapping[str, str], now: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """The parts that differ: name -> (then, now), "none" where there was or is none."""
+    names = [name for name in {**then, **now} if then.get(name) != now.get(name)]
+    return {name: (then.get(name, "none"), now.get(name, "none")) for name in names}
 
 
 def module_of(function: Any) -> str:
@@ -42,53 +90,31 @@ def module_of(function: Any) -> str:
 
 
 def bare(function: Any) -> Any:
-    """The function that a partial or a bound method calls, or the class of an object."""
+    """The function that a partial, a bound method or a cache calls, or the class of an object."""
     while isinstance(function, partial):
         function = function.func
     function = getattr(function, "__func__", function)
-    function = function if hasattr(function, "__code__") else _wrapped(function) or function
+    function = function if isinstance(function, FunctionType) else _compiled_or_cached(function) or function
     return function if hasattr(function, "__code__") else type(function)
 
 
-def content_of(*functions: Any) -> dict[str, str]:
-    """The parts that functions are made of: name -> value, or the start of its SHA-256 where that is long.
-
-    Names are those of the functions' module, as in "rate" and "walk"; those of other modules begin with theirs, as in
-    "helpers:rate". Two functions do the same if these are equal, as far as `unseen` is empty.
-    """
-    return _walked(functions).parts
-
-
-def unseen(*functions: Any) -> list[str]:
-    """Names of values that functions read and whose content cannot be told, such as open files and locks."""
-    return sorted(_walked(functions).unseen)
+def _compiled_or_cached(value: Any) -> FunctionType | None:
+    """The function within what caches it, or what numba compiles."""
+    kind = type(value)
+    if kind in (functools._lru_cache_wrapper, functools.cached_property):
+        inner = value.func if kind is functools.cached_property else value.__wrapped__
+    else:
+        inner = value.py_func if str(kind.__module__).startswith("numba.") and hasattr(value, "py_func") else None
+    return inner if isinstance(inner, FunctionType) else None
 
 
-def words_of(*functions: Any) -> set[str]:
-    """The texts that stand in the code of functions and of their helpers."""
-    return _walked(functions).words
-
-
-def changes(then: Mapping[str, str], now: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """The parts that differ: name -> (then, now), "none" where there was or is none."""
-    names = [name for name in {**then, **now} if then.get(name) != now.get(name)]
-    return {name: (then.get(name, "none"), now.get(name, "none")) for name in names}
-
-
-def _walked(functions: Collection[Any]) -> _Walk:
-    walk = _Walk(functions)
-    for number, function in enumerate(functions):
-        if function is not None:
-            walk.note(f"function {number}", walk.text(function))
-    return walk
-
-
-@cache
+@functools.cache
 def _installed_places() -> tuple[str, ...]:
     names = ("stdlib", "platstdlib", "purelib", "platlib")
     return tuple(str(Path(path).resolve()) for name in names if (path := sysconfig.get_paths().get(name)))
 
 
+@functools.lru_cache(4096)
 def _is_installed(file: str | None) -> bool:
     """Whether a source file belongs to Python or to an installed distribution; so do modules without one."""
     if file is None:
@@ -97,6 +123,16 @@ def _is_installed(file: str | None) -> bool:
         return file.startswith("<frozen")
     place = Path(file).resolve()
     return bool({"site-packages", "dist-packages"} & set(place.parts)) or str(place).startswith(_installed_places())
+
+
+def _file_of(module: ModuleType | None) -> str | None:
+    """A file of a module; the folder of a package that has no file of its own."""
+    file = getattr(module, "__file__", None)
+    return file or next(iter(getattr(module, "__path__", ())), None)
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class _Walk:
@@ -110,179 +146,213 @@ class _Walk:
 
     def __init__(self, roots: Collection[Any]) -> None:
         bares = [bare(root) for root in roots if root is not None]
-        self._homes = {str(getattr(root, "__module__", "")) for root in bares}
-        self._tops = {home.partition(".")[0] for home in self._homes}
-        self._done: dict[int, str] = {}
-        self._kept: list[Any] = []  # so that no `id` is given twice
-        self._names: set[str] = set()  # of the values that were read
+        self._homes = {_module_name(root) for root in bares}
+        self._tops = {home.partition(".")[0] for home in self._homes} - {"builtins"}
+        self._texts: dict[int, str | None] = {}  # by identity; None of what is being walked
+        self._alive: list[Any] = []  # so that no identity is given twice
+        self._names: set[tuple[int, str]] = set()  # of values that were read, by the names that hold them
+        self._whole: set[str] = set()  # modules all of whose names were read
         self.parts: dict[str, str] = {}
         self.unseen: set[str] = set()
         self.words: set[str] = set()
 
     def note(self, name: str, text: str) -> None:
-        self.parts[name] = text if len(text) <= _SHOWN else hashlib.sha256(text.encode()).hexdigest()[:16]
+        self.parts[name] = _hash(text)[:16]
 
-    def text(self, value: Any, name: str = "", above: tuple[int, ...] = ()) -> str:
+    def text(self, value: Any, name: str = "", depth: int = 0) -> str:
         """A text that tells a value from others; its functions and classes become parts of their own."""
-        if isinstance(value, _PLAIN):
+        if type(value) in _PLAIN or isinstance(value, (np.generic, np.dtype)):
+            if type(value) is str:
+                self.words.add(value)
             return repr(value)
-        if id(value) in above:
-            return f"<itself, {len(above) - above.index(id(value))} up>"
-        above = (*above, id(value))
-        inside: Callable[[Any], str] = partial(self.text, name=name, above=above)
-        if isinstance(value, np.ndarray):
-            kind = f"array {value.dtype.str} {value.shape}"
-            if value.dtype.hasobject:
-                return f"{kind} {inside(value.tolist())}"
-            return f"{kind} {hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()}"
-        if type(value).__module__.startswith("xarray."):  # which keeps what it computed beside the numbers
-            return f"{type(value).__qualname__}({inside(value.to_dict(data='array'))})"
-        if isinstance(value, (list, tuple)):
-            return f"{type(value).__qualname__}({', '.join(map(inside, value))})"
-        if isinstance(value, (set, frozenset)):
-            return f"{type(value).__qualname__}({', '.join(sorted(map(inside, value)))})"
-        if isinstance(value, Mapping):
-            pairs = (f"{inside(key)}: {inside(entry)}" for key, entry in value.items())
-            return f"{type(value).__qualname__}({', '.join(pairs)})"
+        if id(value) in self._texts:
+            return self._texts[id(value)] or "<itself>"
+        if depth > _DEEPEST:
+            self.unseen.add(name or type(value).__qualname__)
+            return "<too deep>"
+        self._texts[id(value)] = None
+        self._alive.append(value)
+        try:
+            text = self._compound(value, name, partial(self.text, name=name, depth=depth + 1))
+        except Exception:  # objects of other people can raise anything where they are looked at
+            self.unseen.add(name or type(value).__qualname__)
+            text = f"<a {type(value).__qualname__} whose content is not known>"
+        # Short, since it may stand in many others.
+        self._texts[id(value)] = text if len(text) <= 100 else f"{type(value).__qualname__} {_hash(text)}"
+        return str(self._texts[id(value)])
+
+    def _compound(self, value: Any, name: str, inside: Callable[[Any], str]) -> str:
+        kind = type(value)
+        if kind is np.ndarray:
+            return self._array(value, inside)
+        if kind in _LISTS:
+            return f"{kind.__name__}({', '.join(map(inside, value))})"
+        if kind in _SETS:
+            return f"{kind.__name__}({', '.join(sorted(map(inside, value)))})"
+        if kind in _MAPPINGS:
+            return f"mapping({', '.join(f'{inside(key)}: {inside(entry)}' for key, entry in value.items())})"
         if isinstance(value, ModuleType):
             return self._module(value)
         if isinstance(value, type):
-            return self._class(value)
-        if isinstance(value, MethodType):
+            return self._class(value, inside)
+        if kind is MethodType:
             return f"method {inside(value.__func__)} of {inside(value.__self__)}"
-        if isinstance(value, partial):
-            return f"partial({inside(value.func)}, {inside(value.args)}, {inside(value.keywords)})"
-        if isinstance(value, FunctionType):
-            return self._function(value)
-        if (wrapped := _wrapped(value)) is not None:
-            return f"{type(value).__qualname__}({inside(wrapped)})"
-        if isinstance(value, _LOCKS):
-            return type(value).__qualname__
+        if kind is FunctionType:
+            return self._function(value, inside)
+        if (wrapped := _compiled_or_cached(value)) is not None:
+            options = getattr(value, "targetoptions", None)
+            return f"{kind.__qualname__}({inside(wrapped)}, {inside(dict(options)) if options else ''})"
+        if isinstance(value, (staticmethod, classmethod)):
+            return f"{kind.__name__}({inside(value.__func__)})"
+        if kind is property:
+            return f"property({', '.join(map(inside, (value.fget, value.fset, value.fdel)))})"
+        if kind in _LOCKS:
+            return kind.__qualname__
         if isinstance(value, BuiltinFunctionType):
-            return f"{value.__module__}:{value.__qualname__}"
-        return self._object(value, name, inside)
+            owner = value.__self__
+            own = owner is not None and not isinstance(owner, (ModuleType, type))
+            return f"{value.__module__}:{value.__qualname__}" + (f" of {inside(owner)}" if own else "")
+        if str(kind.__module__).startswith("xarray.") and kind.__name__ in ("Dataset", "DataArray", "Variable"):
+            return f"{kind.__name__}({inside(value.to_dict(data='array'))})"  # without what it computed beside
+        if isinstance(value, np.ufunc):
+            places = (np, sys.modules.get("scipy.special"))
+            if not any(getattr(place, value.__name__, None) is value for place in places):
+                raise ValueError("made of a function that it does not show")
+            return f"ufunc {value.__name__}"
+        reduced = copyreg.dispatch_table.get(kind, lambda value: value.__reduce_ex__(4))(value)
+        pieces = [reduced] if isinstance(reduced, str) else [_listed(piece) for piece in reduced]
+        return f"{inside(kind)}({', '.join(map(inside, pieces))})"
 
-    def _object(self, value: Any, name: str, inside: Callable[[Any], str]) -> str:
-        try:
-            reduced = value.__reduce_ex__(4)
-            pieces = [reduced] if isinstance(reduced, str) else [_listed(piece) for piece in reduced]
-        except Exception:  # what cannot be copied can raise anything
-            self.unseen.add(name or type(value).__qualname__)
-            return f"a {type(value).__qualname__} whose content is not known"
-        return f"{inside(type(value))}({', '.join(map(inside, pieces))})"
+    def _array(self, value: np.ndarray, inside: Callable[[Any], str]) -> str:
+        kind = f"array {value.dtype.descr if value.dtype.names else value.dtype.str} {value.shape}"
+        if value.dtype.hasobject:
+            return f"{kind} {inside(value.tolist())}"
+        # Once along axes that repeat one entry, as of `np.broadcast_to`.
+        once = value[tuple(slice(0, 1) if stride == 0 else slice(None) for stride in value.strides)]
+        return f"{kind} {hashlib.sha256(np.ascontiguousarray(once).reshape(-1).view(np.uint8)).hexdigest()}"
 
     def _mine(self, module: str, file: str | None) -> bool:
         """Whether code is walked: of a root's package, or neither installed nor of yzflow."""
         top = module.partition(".")[0]
-        return top in self._tops or (top not in OURS and not _is_installed(file))
+        return top in self._tops or top in _MAIN or (top not in OURS and not _is_installed(file))
 
     def _called(self, module: str, name: str) -> str:
-        return name if module in self._homes else f"{module}:{name}"
-
-    def _function(self, function: FunctionType) -> str:
-        module, code = str(function.__module__), function.__code__
-        label = self._called(module, function.__qualname__)
-        if not self._mine(module, code.co_filename):
-            return label
-        if id(function) in self._done:
-            return self._done[id(function)]
-        while label in self.parts:  # two of one name, such as lambdas
+        """A name for a part that no other part has."""
+        label = name if module in self._homes else f"{module}:{name}"
+        while label in self.parts:
             label += "'"
-        self._done[id(function)] = label
-        self._kept.append(function)
-        self.parts[label] = ""  # its place, before those of what it reads
-        self.note(label, f"code {hashlib.sha256(repr(_compiled(code, function.__doc__)).encode()).hexdigest()}")
-        self.words |= {text for text in _constants(code) if isinstance(text, str)}
-        cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
-        bound = {name: cell.cell_contents for name, cell in cells if cell != CellType()}
-        for kind, values in (("", bound), ("default ", _defaults(function))):
-            for name, value in values.items():
-                text = self.text(value, f"{label}.{name}")
-                self.note(f"{kind}{label}.{name}", text)
-        for chain in _reads(code):
-            self._read(function, chain)
         return label
 
-    def _read(self, function: FunctionType, chain: tuple[str, ...]) -> None:
-        """Note the value of a name that a function reads, and of an attribute of a module by that."""
-        names, module = function.__globals__, str(function.__module__)
-        if chain[0].startswith("import "):
-            if isinstance(value := sys.modules.get(chain[0].removeprefix("import ")), ModuleType):
-                self._module(value, whole=True)
+    def _function(self, function: FunctionType, inside: Callable[[Any], str]) -> str:
+        module, code = _module_name(function), function.__code__
+        cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
+        bound = {name: cell.cell_contents for name, cell in cells if cell != CellType()}
+        held = {name: value for name, value in vars(function).items() if name != "version"}
+        if not self._mine(module, code.co_filename):  # what it was made with may be a person's all the same
+            return f"{module}:{function.__qualname__}({inside(bound)}, {inside(held)})"
+        label = self._called(module, function.__qualname__)
+        self.note(label, repr(_compiled(code, function.__doc__)))
+        self.words |= {text for text in _constants(code) if isinstance(text, str)}
+        for word, values in (("", bound), ("default ", _defaults(function)), ("attribute ", held)):
+            for name, value in values.items():
+                self._noted("", f"{word}{label}.{name}", value)
+        for read in _reads(code):
+            if isinstance(read, _Import):
+                self._import(function, read, label)
+            else:
+                self._read(function, read, label)
+        return label
+
+    def _noted(self, module: str, path: str, value: Any) -> None:
+        """Note a value: numbers as they are, anything else by its hash, since a text may be a secret."""
+        text = self.text(value, path)
+        if text in self.parts:  # a function or a class, with a part of its own
             return
+        label = self._called(module, path) if module else path
+        if type(value) in _NUMBERS or isinstance(value, np.number):
+            self.parts[label] = text if len(text) <= 40 else _hash(text)[:16]
+        else:
+            self.note(label, text)
+
+    def _named(self, names: Mapping[str, Any], module: str, path: str, value: Any) -> None:
+        """Note a value by the name that holds it, once."""
+        if (id(names), path) not in self._names:
+            self._names.add((id(names), path))
+            self._alive.append(names)
+            self._noted(module, path, value)
+
+    def _read(self, function: FunctionType, chain: tuple[str, ...], label: str) -> None:
+        """Note the value of a name that a function reads, and of an attribute of a module by that."""
+        names, module = function.__globals__, _module_name(function)
         if chain[0] not in names:
             if not hasattr(builtins, chain[0]):
-                self.note(self._called(module, chain[0]), "not defined")
+                self.note(self._called(module, f"{label} needs {chain[0]}"), "not defined")
+            elif chain[0] in _BY_NAME:
+                self.unseen.add(f"{chain[0]}() in {label}")
             return
         value, path = names[chain[0]], chain[0]
         for attribute in chain[1:]:
-            if not isinstance(value, ModuleType) or not self._mine(value.__name__, getattr(value, "__file__", None)):
+            if not isinstance(value, ModuleType) or not self._mine(value.__name__, _file_of(value)):
                 break
-            module, path = value.__name__, attribute
+            module, path, names = value.__name__, attribute, vars(value)
             value = getattr(value, attribute, None)
-        label = self._called(module, path)
         if isinstance(value, ModuleType):
-            self._module(value, whole=self._mine(value.__name__, getattr(value, "__file__", None)))
+            if (value.__name__, *chain[1:2]) in _LOOKED_UP:
+                self.unseen.add(f"{'.'.join(chain[:2])} in {label}")
+            self._module(value)
         else:
-            self._named(label, value)
+            self._named(names, module, path, value)
 
-    def _named(self, label: str, value: Any) -> None:
-        """Note a value by its name, once."""
-        if label in self._names:
+    def _import(self, function: FunctionType, asked: _Import, label: str) -> None:
+        """Note what a function imports when it runs: modules of its person, which are imported for that."""
+        package = function.__globals__.get("__package__") or _module_name(function).rpartition(".")[0]
+        name = importlib.util.resolve_name("." * asked.level + asked.module, package) if asked.level else asked.module
+        try:
+            top = importlib.util.find_spec(name.partition(".")[0])
+            if top is None:
+                self.note(f"{label} imports {name}", "not there")
+                return
+            places = [top.origin, *(top.submodule_search_locations or ())]
+            if not self._mine(name, next((place for place in places if place), None)):
+                return
+            module = importlib.import_module(name)
+            for part in asked.names:
+                if not hasattr(module, part):
+                    importlib.import_module(f"{name}.{part}")
+        except (Exception, SystemExit):  # what cannot be imported fails when the function runs
+            self.unseen.add(f"import {name} in {label}")
             return
-        self._names.add(label)
-        text = self.text(value, label)
-        if text != label:  # else it is a part already, or not walked
-            self.note(f"{label}, as it is read" if label in self.parts else label, text)
+        for part in asked.names:
+            self._named(vars(module), name, part, getattr(module, part))
+        if not asked.names:
+            self._module(module)
 
-    def _class(self, kind: type) -> str:
+    def _class(self, kind: type, inside: Callable[[Any], str]) -> str:
         module = str(kind.__module__)
+        if not self._mine(module, _file_of(sys.modules.get(module))):
+            return f"{module}:{kind.__qualname__}"
         label = self._called(module, kind.__qualname__)
-        if not self._mine(module, getattr(sys.modules.get(module), "__file__", None) or ("<own>" if module else None)):
-            return label
-        if id(kind) not in self._done:
-            self._done[id(kind)] = label
-            self._kept.append(kind)
-            for base in kind.__bases__:
-                self.text(base)
-            for name, value in list(vars(kind).items()):
-                for inner in (functions := _functions_in(value)):
-                    self.text(inner, f"{label}.{name}")
-                if not functions and not name.startswith("__"):
-                    self._named(f"{label}.{name}", value)
+        self.note(label, f"{inside(type(kind))} {', '.join(map(inside, kind.__bases__))}")
+        for name, value in list(vars(kind).items()):
+            code = isinstance(value, (FunctionType, staticmethod, classmethod, property, type))
+            if code or name not in _OF_EVERY_CLASS:
+                self._named(vars(kind), module, f"{kind.__qualname__}.{name}", value)
         return label
 
-    def _module(self, module: ModuleType, whole: bool = False) -> str:
-        """A module's name; where all of it may be read, its names become parts."""
-        if whole and id(module) not in self._done and self._mine(module.__name__, getattr(module, "__file__", None)):
-            self._done[id(module)] = module.__name__
+    def _module(self, module: ModuleType) -> str:
+        """A module's name; of a person's own module, all of whose names may be read, these become parts."""
+        if module.__name__ not in self._whole and self._mine(module.__name__, _file_of(module)):
+            self._whole.add(module.__name__)
             for name, value in list(vars(module).items()):
-                if not name.startswith("__") and not isinstance(value, ModuleType):
-                    self._named(self._called(module.__name__, name), value)
+                if not name.startswith("__") or name in ("__all__", "__getattr__"):
+                    self._named(vars(module), module.__name__, name, value)
         return module.__name__
 
 
-def _wrapped(value: Any) -> FunctionType | None:
-    """The function that an object wraps: that of a cache, of `cached_property`, or one that numba compiles."""
-    for attribute in ("py_func", "__wrapped__", "func"):
-        try:
-            inner = getattr(value, attribute, None)
-        except Exception:  # a property of other people's can raise anything
-            continue
-        if isinstance(inner, FunctionType):
-            return inner
-    return None
-
-
-def _functions_in(value: Any) -> list[Any]:
-    """The functions of an attribute of a class: of a method, a property, a nested class."""
-    if isinstance(value, (staticmethod, classmethod)):
-        return [value.__func__]
-    if isinstance(value, property):
-        return [inner for inner in (value.fget, value.fset, value.fdel) if inner is not None]
-    if not isinstance(value, FunctionType) and (inner := _wrapped(value)) is not None:
-        return [inner]
-    return [value] if isinstance(value, (FunctionType, type)) else []
+def _module_name(value: Any) -> str:
+    """The module whose names a function reads; that of a class."""
+    names = getattr(value, "__globals__", None)
+    return str(names["__name__"] if isinstance(names, dict) and "__name__" in names else value.__module__)
 
 
 def _defaults(function: FunctionType) -> dict[str, Any]:
@@ -321,23 +391,34 @@ def _ordered(constant: Any) -> Any:
     return [_ordered(entry) for entry in constant] if isinstance(constant, tuple) else repr(constant)
 
 
-def _reads(code: CodeType) -> list[tuple[str, ...]]:
+class _Import(NamedTuple):
+    """An import in the body of a function."""
+
+    module: str
+    level: int
+    names: tuple[str, ...]
+
+
+def _reads(code: CodeType) -> list[tuple[str, ...] | _Import]:
     """The names of its module that code reads, each with the attributes that follow, and what it imports itself."""
-    chains: list[tuple[str, ...]] = []
+    found: list[tuple[str, ...] | _Import] = []
     chain: tuple[str, ...] = ()
+    before: list[Any] = [None, None]
     for step in dis.get_instructions(code):
         if chain and step.opname in ("LOAD_ATTR", "LOAD_METHOD"):
             chain = (*chain, str(step.argval))
             continue
         if chain:
-            chains.append(chain)
+            found.append(chain)
             chain = ()
         if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
             chain = (str(step.argval),)
         elif step.opname == "IMPORT_NAME":
-            chains.append((f"import {step.argval}",))
-    chains += [chain] if chain else []
+            level, names = before
+            found.append(_Import(str(step.argval), level if isinstance(level, int) else 0, tuple(names or ())))
+        before = [before[1], step.argval]
+    found += [chain] if chain else []
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            chains += _reads(constant)
-    return list(dict.fromkeys(chains))
+            found += _reads(constant)
+    return list(dict.fromkeys(found))

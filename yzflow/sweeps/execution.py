@@ -96,6 +96,7 @@ class Workers:
             self.n = min(self.n, n_runs)
             self._executor = self._make()
         if isinstance(self._executor, ThreadPoolExecutor):
+            self.here = self.here._replace(parts={})  # threads run what this process has
             return
         try:
             # A cluster has its own way to send functions. A process pool breaks on what it cannot unpickle.

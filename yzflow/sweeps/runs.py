@@ -18,6 +18,7 @@ import numpy as np
 
 from dynamics.support import checks, content
 from dynamics.support.canonical import digest
+from dynamics.support.content import Content
 from dynamics.support.origins import OURS, outside
 from dynamics.support.provenance import machine
 from dynamics.version import __version__
@@ -90,34 +91,26 @@ class Task:
             **({"content": digest(parts)} if parts else {}),
         }
 
-    def content(self, words: Collection[str] = ()) -> dict[str, str]:
-        """The parts of its functions, see `dynamics.support.content`; nothing where they are ours: these have versions.
+    def content(self, words: Collection[str] = ()) -> Content:
+        """The content of its functions, see `dynamics.support.content`; nothing where they are ours and have versions.
 
-        The fields from outside are among them that the functions or ``words`` name, and the versions of yzflow and
+        The fields from outside are among the parts that the functions or ``words`` name, and the versions of yzflow and
         Python.
         """
-        functions = self._own()
+        functions = [function for function in (self.run, self.complete) if function is not None]
+        functions = [function for function in functions if content.module_of(function).partition(".")[0] not in OURS]
         if not functions:
-            return {}
-        parts = content.content_of(*functions) | {
-            "yzflow": __version__,
-            "Python": ".".join(map(str, sys.version_info[:2])),
-        }
+            return Content({}, (), frozenset())
+        seen = content.content_of(*functions)
+        versions = {"yzflow": __version__, "Python": ".".join(map(str, sys.version_info[:2]))}
+        parts = seen.parts | versions
         table = sys.modules.get("dynamics.fields.table")  # without it no field is registered
         fields = [entry.field for entry in table.SYSTEMS.values() if entry.field is not None] if table else []
         for known in fields:
-            if known.name in {*words, *content.words_of(*functions)}:
-                inside = content.content_of(known.gradient, known.step)
+            if known.name in {*words, *seen.words}:
+                inside = content.content_of(known.gradient, known.step).parts
                 parts |= {f"{name} of the field {known.name}": text for name, text in inside.items()}
-        return parts
-
-    def unseen(self) -> list[str]:
-        """Names of what its functions read and whose content cannot be told."""
-        return content.unseen(*self._own())
-
-    def _own(self) -> list[Callable]:
-        functions = [function for function in (self.run, self.complete) if function is not None]
-        return [function for function in functions if content.module_of(function).partition(".")[0] not in OURS]
+        return seen._replace(parts=parts)
 
 
 class Labelled(NamedTuple):
@@ -202,6 +195,20 @@ class OtherCodeError(ValueError):
 
 # Digests of the tasks that this process has compared.
 _compared: set[str] = set()
+# Name of a task -> name of a part -> (what the task's own runs made of it in this process, what it was at first).
+_moved: dict[str, dict[str, tuple[str, str]]] = {}
+
+
+def as_at_first(task: Task, parts: Mapping[str, str]) -> dict[str, str]:
+    """The parts of a task without what its own runs in this process have changed, such as a memory of results."""
+    moved = _moved.get(task.name, {})
+    return {name: moved[name][1] if moved.get(name, ("",))[0] == text else text for name, text in parts.items()}
+
+
+def remember_moved(task: Task, before: Mapping[str, str], words: Collection[str]) -> None:
+    """Remember what the runs of a task have changed of what it reads."""
+    for name, (then, now) in content.changes(before, task.content(words).parts).items():
+        _moved.setdefault(task.name, {})[name] = (now, then)
 
 
 def check_same(here: Here) -> None:
@@ -212,7 +219,7 @@ def check_same(here: Here) -> None:
         register_field(known)
     if not here.parts or (name := digest(dict(here.parts))) in _compared:
         return
-    changed = content.changes(here.parts, here.task.content(here.words))
+    changed = content.changes(here.parts, here.task.content(here.words).parts)
     if changed:
         told = "; ".join(f"{part}: {asked} here, {there} there" for part, (asked, there) in list(changed.items())[:3])
         rule = (

@@ -158,6 +158,8 @@ class Store:
         """
         file = self._folder / f"code-{digest([task, dict(parts)])[:16]}.json"
         if file.exists():
+            with suppress(OSError):
+                os.utime(file)  # it was the last
             return {}
         earlier = []
         for path in sorted(self._folder.glob("code-*.json"), key=lambda path: path.stat().st_mtime):

@@ -106,7 +106,11 @@ def sweep(
     collector = Collector(plan.n)
     missing = [cell for cell in range(plan.n) if not _recall(store, plan.identity(cell), cell, collector)]
     if missing:
-        _run(plan, pool, store, missing, collector, progress)
+        try:
+            _run(plan, pool, store, missing, collector, progress)
+        finally:
+            if plan.parts:
+                runs.remember_moved(plan.task, plan.parts, plan.words())
     dataset = plan.dataset(collector)
     if collector.failed.any():
         first = next(text for text in collector.errors if text)
@@ -149,7 +153,8 @@ class _Plan:
         self.seeds = [checks.integer("seeds", seed, minimum=0) for seed in _values("seeds", seeds)]
         self.shape = (*(len(values) for values in self.grid.values()), len(self.seeds))
         self._last: tuple[int, dict] = (-1, {})
-        self.parts = task.content(self.words())
+        self.content = task.content(self.words())
+        self.parts = runs.as_at_first(task, self.content.parts)
         self.n = math.prod(self.shape)
         if self.n > _MOST_RUNS:
             sizes = " x ".join(map(str, self.shape))
@@ -267,7 +272,7 @@ def _tell_changes(plan: _Plan, store: Store) -> None:
     if changed:
         told = "; ".join(f"{name}: {then} then, {now} now" for name, (then, now) in changed.items())
         warnings.warn(f"{plan.task.name} has changed since runs of it in {store.path}: {told}", stacklevel=5)
-    if unseen := plan.task.unseen():
+    if unseen := plan.content.unseen:
         rule = "their content cannot be told, so raise the attribute `version` of the function when it changes"
         warnings.warn(f"{plan.task.name} reads {', '.join(unseen)}: {rule}", stacklevel=5)
 

@@ -32,12 +32,13 @@ def mine(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=":")
     monkeypatch.setattr(sys, "dont_write_bytecode", True)  # two sources of one size within a second
 
-    def load(before="", after=""):
-        (tmp_path / "changed_tasks.py").write_text(MODULE.replace(before, after) if before else MODULE)
+    def load(before="", after="", source=MODULE):
+        (tmp_path / "changed_tasks.py").write_text(source.replace(before, after) if before else source)
         sys.modules.pop("changed_tasks", None)
         importlib.invalidate_caches()
         return importlib.import_module("changed_tasks")
 
+    monkeypatch.setattr(runs, "_moved", {})
     yield load
     sys.modules.pop("changed_tasks", None)
 
@@ -107,11 +108,11 @@ def test_what_a_worker_has_compared_it_does_not_compare_for_another(mine, monkey
     monkeypatch.setattr(runs, "_compared", set())
     module = mine()
     task = runs.Task("t", module.walk)
-    here = runs.Here(task, parts=task.content())
+    here = runs.Here(task, parts=task.content().parts)
     runs.check_same(here)
     module.RATE = 3.0
     runs.check_same(here)  # compared before
-    other = runs.Here(task, parts=task.content() | {"RATE": "4.0"})
+    other = runs.Here(task, parts=task.content().parts | {"RATE": "4.0"})
     with pytest.raises(runs.OtherCodeError, match=r"RATE: 4\.0 here, 3\.0 there"):
         runs.check_same(other)
 
@@ -140,15 +141,15 @@ def test_a_field_that_a_function_names_is_a_part_of_it(mine):
         return {"end": len("a field of mine")}
 
     named = runs.Task("t", task)
-    before = named.content()
+    before = named.content().parts
     yz.register_field(yz.Field("a field of mine", direction))
-    after = named.content()
+    after = named.content().parts
     assert set(after) > set(before)
     scale = 2.0
-    assert named.content() != after
+    assert named.content().parts != after
     unnamed = runs.Task("u", mine().walk)
-    assert not any("a field of mine" in name for name in unnamed.content())
-    assert any("a field of mine" in name for name in unnamed.content({"a field of mine"}))
+    assert not any("a field of mine" in name for name in unnamed.content().parts)
+    assert any("a field of mine" in name for name in unnamed.content({"a field of mine"}).parts)
 
 
 def test_what_cannot_be_told_is_said(mine):
@@ -161,3 +162,44 @@ def test_what_cannot_be_told_is_said(mine):
             assert swept(module.walk) == [0.5]
     finally:
         module.OPENED.close()
+
+
+MEMORY = """
+MEMO = {}
+
+def walk(configuration, seed):
+    for number in range(200):
+        MEMO[configuration["a"], seed, number] = number
+    return {"end": 1.0 * len(MEMO) - len(MEMO)}
+"""
+
+
+def test_a_memory_that_a_task_fills_makes_no_other_task(mine):
+    """Threads fill it while others run; the next sweep of this process asks the same question."""
+    module = mine(source=MEMORY)
+    values, several = [float(i) for i in range(12)], ThreadPoolExecutor(4)
+    assert quiet(module.walk, values=values, executor=several) == [0.0] * 12
+    assert module.MEMO
+    assert quiet(module.walk, values=values, executor=several) == [0.0] * 12 and len(Store("store")) == 12
+    module.MEMO = {"another": 1}
+    with pytest.warns(UserWarning, match=r"changed_tasks:walk has changed since runs of it in store: MEMO: "):
+        swept(module.walk, values=values)
+
+
+def test_the_last_function_is_the_one_that_is_compared(mine):
+    swept(mine().walk)
+    with pytest.warns(UserWarning, match="has changed"):
+        swept(mine("RATE = 0.5", "RATE = 0.7").walk)
+    quiet(mine().walk, values=(2.0,))  # the first again
+    with pytest.warns(UserWarning, match=r"RATE: 0\.5 then, 0\.9 now"):
+        swept(mine("RATE = 0.5", "RATE = 0.9").walk)
+
+
+@pytest.mark.slow
+def test_a_function_that_no_worker_ran_is_not_remembered(mine):
+    module = mine()
+    module.RATE = 2.0
+    with pytest.raises(ValueError, match="must be the same in the worker processes"):
+        swept(module.walk, executor=None)
+    module.RATE = 0.5
+    assert quiet(module.walk, executor=None) == [0.5]
