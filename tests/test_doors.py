@@ -9,60 +9,103 @@ import pytest
 from driving import ROOT
 
 PAGE = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
-IMPORTS = {"import_module", "__import__", "spec_from_file_location", "module_from_spec", "exec_module", "load_module"}
-IMPORTS |= {"run_path", "run_module"}
-PROGRAMS = {"os.system", "os.popen", "os.startfile", "Popen", "create_subprocess_exec", "create_subprocess_shell"}
-CALLS = {"eval", "exec", "compile", "sympify", "parse_expr", "Template", "from_string", "CDLL", "unsafe_load"}
-CALLED = {"parse_expr": "sympify"}
+# What a name stands for, with the module that it comes from -> the kind of door.
+DOORS = [
+    (
+        "import",
+        r"importlib\.(import_module|reload|__import__)|importlib\.util\.(?!resolve_name)\w+|(builtins\.)?__import__",
+    ),
+    (
+        "import",
+        r"runpy\.\w+|pkgutil\.\w+|zipimport\.\w+|sys\.(modules|meta_path|path_hooks)|\S*\.(exec_module|load_module)",
+    ),
+    ("entry points", r"(\S*\.)?entry_points|(point|entry_point|ep)\.load"),
+    ("pickle", r"(pickle|cloudpickle|marshal|joblib|dill|shelve|jsonpickle)\.\w+|torch\.(load|jit\.load|hub\.\w+)"),
+    ("pickle", r"\S*\.(read_pickle|unsafe_load|full_load)|yaml\.load"),
+    ("arrays", r"numpy\.(load|fromfile|memmap|genfromtxt|lib\.format\.(read_array|open_memmap))"),
+    ("program", r"subprocess\.\w+|os\.(system|popen|startfile|exec\w+|spawn\w+|posix_spawn\w*)|pty\.\w+"),
+    ("program", r"asyncio\.create_subprocess\w+|multiprocessing\.connection\.\w+"),
+    ("eval", r"(builtins\.|pandas\.)?eval"),
+    ("exec", r"(builtins\.)?exec"),
+    ("compile", r"(builtins\.)?compile"),
+    ("literal", r"ast\.literal_eval"),
+    ("sympify", r"sympy\.(sympify|parse_expr|S)|sympy\.parsing\S*"),
+    ("template", r"string\.Template|jinja2\.\w+"),
+    ("library", r"ctypes\.\w+|cffi\.\w+"),
+    ("logging", r"logging\.config\.\w+"),
+]
+# Of these a call with a name that is not typed there is a door, and so is handing them on.
+LOOKUPS = {"getattr", "setattr", "delattr", "operator.attrgetter", "operator.methodcaller"}
+TABLES = {"globals()", "vars()", "locals()"}
+HARMLESS = {"pickle.PicklingError", "subprocess.TimeoutExpired", "subprocess.PIPE", "subprocess.DEVNULL"}
+HARMLESS |= {
+    "subprocess.CalledProcessError",
+    "subprocess.CompletedProcess",
+    "subprocess.STDOUT",
+    "subprocess.Popen.kill",
+}
 
 
-def dotted(node):
+def aliases(tree):
+    """Name in a file -> what it was imported as."""
+    known = {"np": "numpy", "sp": "sympy", "pd": "pandas"}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            known |= {one.asname or one.name.partition(".")[0]: one.name if one.asname else one.name.partition(".")[0]
+                      for one in node.names}  # fmt: skip
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            known |= {one.asname or one.name: f"{node.module}.{one.name}" for one in node.names}
+    return known
+
+
+def dotted(node, known):
     if isinstance(node, ast.Attribute):
-        return f"{dotted(node.value)}.{node.attr}"
-    return node.id if isinstance(node, ast.Name) else ""
+        return f"{dotted(node.value, known)}.{node.attr}"
+    if isinstance(node, ast.Call):
+        return f"{dotted(node.func, known)}()"
+    return known.get(node.id, node.id) if isinstance(node, ast.Name) else "?"
 
 
 def typed(node, place):
     return len(node.args) > place and isinstance(node.args[place], ast.Constant)
 
 
-def door(node):
-    """The kind of door that a call is, or nothing."""
-    name = dotted(node.func)
-    owner, _, last = name.rpartition(".")
-    owner = owner.rpartition(".")[2]
-    if last in IMPORTS:
-        return "import"
-    if last == "entry_points" or (last == "load" and owner in ("point", "entry", "entry_point")):
-        return "entry points"
-    if owner in ("pickle", "cloudpickle", "marshal", "joblib", "dill", "shelve") or (owner, last) == ("torch", "load"):
-        return "pickle"
-    if (owner, last) in (("np", "load"), ("numpy", "load"), ("np", "fromfile"), ("np", "memmap")):
-        return "arrays"
-    if owner == "subprocess" or name in PROGRAMS or re.match(r"os\.(exec|spawn)", name):
-        return "program"
-    if last == "literal_eval":
-        return "literal"
-    if last in CALLS and owner in ("", "sp", "sympy", "builtins", "string", "ctypes", "yaml"):
-        return CALLED.get(last, last)
-    if (name == "getattr" and not typed(node, 1)) or (last in ("attrgetter", "methodcaller") and not typed(node, 0)):
-        return "attribute"
+def door(node, parent, known):
+    """The kind of door that a name is where it stands, or nothing."""
+    if isinstance(node, ast.Subscript):
+        table = dotted(node.value, known)
+        looked_up = not isinstance(node.slice, ast.Constant) and (table in TABLES or table.endswith(".__dict__"))
+        return "attribute" if looked_up else None
+    if not isinstance(node, ast.Attribute | ast.Name) or isinstance(getattr(node, "ctx", None), ast.Store):
+        return None
+    name = dotted(node, known)
+    called = isinstance(parent, ast.Call) and parent.func is node
+    if name in HARMLESS or (isinstance(parent, ast.Attribute) and parent.value is node
+                                                     and name not in ("sys.modules",)):  # fmt: skip
+        return None
+    if name in LOOKUPS:
+        return None if called and typed(parent, 0 if "." in name else 1) else "attribute"
+    for kind, pattern in DOORS:
+        if re.fullmatch(pattern, name):
+            return kind
     return None
 
 
 def doors_in(text):
     """(function, kind) of each door in a source text."""
-    found = set()
+    tree = ast.parse(text)
+    known, found = aliases(tree), set()
 
-    def visit(node, where):
+    def visit(node, parent, where):
         if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
             where = [*where, node.name]
-        if isinstance(node, ast.Call) and (kind := door(node)):
+        if kind := door(node, parent, known):
             found.add((".".join(where) or "(module)", kind))
         for child in ast.iter_child_nodes(node):
-            visit(child, where)
+            if not (isinstance(node, ast.arg | ast.AnnAssign) and child is node.annotation):
+                visit(child, node, where)
 
-    visit(ast.parse(text), [])
+    visit(tree, None, [])
     return found
 
 
@@ -99,29 +142,50 @@ def test_every_door_has_its_row():
     ("text", "kind"),
     [
         ("importlib.import_module(name)", "import"),
+        ("from importlib import import_module as im; im(name)", "import"),
         ("__import__(name)", "import"),
+        ("importlib.reload(module)", "import"),
+        ("import importlib.util; importlib.util.find_spec(name)", "import"),
         ("runpy.run_path(path)", "import"),
+        ("sys.modules[name]", "import"),
         ("eval(text)", "eval"),
+        ("f = eval; f(text)", "eval"),
+        ("import pandas as pd; pd.eval(text)", "eval"),
         ("exec(text)", "exec"),
         ("compile(text, '', 'exec')", "compile"),
         ("pickle.loads(content)", "pickle"),
+        ("from pickle import loads; loads(content)", "pickle"),
+        ("import pickle as p; p.load(file)", "pickle"),
         ("torch.load(path)", "pickle"),
+        ("import pandas; pandas.read_pickle(path)", "pickle"),
+        ("yaml.load(text)", "pickle"),
         ("np.load(path, allow_pickle=True)", "arrays"),
+        ("from numpy import load; load(path)", "arrays"),
         ("subprocess.run(command)", "program"),
-        ("os.system(command)", "program"),
+        ("from subprocess import run; run(command)", "program"),
+        ("from os import system; system(command)", "program"),
         ("os.execv(path, arguments)", "program"),
+        ("os.posix_spawn(path, arguments, {})", "program"),
         ("getattr(module, name)", "attribute"),
-        ("operator.attrgetter(name)", "attribute"),
+        ("setattr(module, name, value)", "attribute"),
+        ("map(getattr, rows)", "attribute"),
+        ("import operator; operator.attrgetter(*names)", "attribute"),
+        ("globals()[name]", "attribute"),
+        ("vars(module)[name]", "attribute"),
+        ("module.__dict__[name]", "attribute"),
         ("metadata.entry_points(group=GROUP)", "entry points"),
         ("point.load()", "entry points"),
-        ("sp.sympify(text)", "sympify"),
-        ("string.Template(text)", "Template"),
-        ("yaml.unsafe_load(text)", "unsafe_load"),
+        ("import sympy as sp; sp.sympify(text)", "sympify"),
+        ("sympy.S(text)", "sympify"),
+        ("string.Template(text)", "template"),
+        ("import jinja2; jinja2.Template(text)", "template"),
+        ("ctypes.CDLL(path)", "library"),
     ],
 )
 def test_each_kind_of_door_is_seen(text, kind):
     assert doors_in(f"def f():\n    {text}") == {("f", kind)}
-    assert doors_in("def f():\n    getattr(x, 'name'); re.compile(text); row.load()") == set()
+    harmless = "getattr(x, 'name'); re.compile(text); row.load(); object.__setattr__(x, name, 1); model.eval()"
+    assert doors_in(f"def f():\n    {harmless}") == set()
 
 
 def test_no_array_is_unpickled_and_no_page_evaluates_text():

@@ -128,7 +128,7 @@ class RerunReport:
             lines.append("Nothing that the file says of how it was made is different here.")
         if self.unknown:
             lines.append(f"The file does not say: {', '.join(self.unknown)}.")
-        return "\n".join(lines)
+        return "\n".join(map(_printable, lines))
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -221,9 +221,9 @@ def _only(what: str, given: Mapping[str, Any], *names: str) -> None:
 
 def _of_content(then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Factor]:
     """Factors in the function of a sweep, and in what it reads: those that are others here."""
-    pair = [dict(json.loads(attributes.get("content", "{}"))) for attributes in (then, now)]
+    pair = [_said_as_json(attributes, "content") for attributes in (then, now)]
     for name, (was, here) in changes(*pair).items():
-        yield Factor(f"{name} of {then['task']}", was, here)
+        yield Factor(f"{name} of {then['task']}", str(was), str(here))
 
 
 def _of_code(call: Call) -> Iterator[Factor]:
@@ -287,8 +287,27 @@ def _said(path: Path, dataset: xr.Dataset, name: str) -> str:
     return str(dataset.attrs[name])
 
 
+def _printable(line: str) -> str:
+    """A line without what would begin another one or move a terminal, since a file says parts of it."""
+    return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in line)
+
+
+def _said_as_json(attributes: Mapping[str, Any], name: str, *keys: str) -> dict[str, Any]:
+    """An attribute that holds a mapping as JSON; ValueError where it is something else."""
+    try:
+        content = json.loads(str(attributes.get(name, "{}")))
+    except (ValueError, RecursionError):
+        content = None
+    if not isinstance(content, dict) or not content.keys() >= set(keys):
+        rule = f"say its {name} as JSON" + (f" with {' and '.join(keys)}" if keys else "")
+        raise checks.reject("path", rule, checks.brief(attributes.get(name)))
+    return content
+
+
 def _sweep(runs: xr.Dataset, progress: bool, task: Any = None) -> xr.Dataset:
-    configuration, name = json.loads(runs.attrs["configuration"]), str(runs.attrs["task"])
+    name = str(runs.attrs["task"])
+    configuration = _said_as_json(runs.attrs, "configuration", "grid", "seeds")
+    _said_as_json(runs.attrs, "content")
     own = of_a_file(name) if task is None else resolve(task)
     if own.name != name:
         raise checks.reject("task", f"be {name}, whose runs are in the file", own.name)

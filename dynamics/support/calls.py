@@ -34,6 +34,7 @@ _KINDS = (
     "Solver",
 )
 _FUNCTIONS = ("gradient_flow", "sgd", "stochastic_flow", "integrate", "descend")
+_LARGEST_POOL = 1000  # words of a SeedSequence, whose mixing takes the square of them
 # Bytes of data that are kept; of more, the SHA-256 is.
 _LARGEST = 2**26
 _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, TypeError, AttributeError, OSError, RuntimeError)
@@ -134,6 +135,9 @@ class Call:
         """
         refused = checks.reject("content", "be a call that `to_bytes` made", f"{len(content)} other bytes")
         try:
+            with zipfile.ZipFile(io.BytesIO(content)) as file:
+                size = sum(entry.file_size for entry in file.infolist())
+            checks.fits_in_memory("content", 2 * size, "unpack a call")
             with np.load(io.BytesIO(content), allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
             call = json.loads(arrays.pop("call").tobytes().decode())
@@ -256,6 +260,7 @@ def _unpack(node: Any, arrays: Mapping[str, np.ndarray]) -> Any:
         parts = {name: _unpack(part, arrays) for name, part in node["csr"].items()}
         return scipy.sparse.csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=tuple(node["shape"]))
     if "seed" in node:
+        checks.integer("pool_size", node["seed"]["pool_size"], minimum=4, maximum=_LARGEST_POOL)
         return np.random.SeedSequence(**{name: _unpack(part, arrays) for name, part in node["seed"].items()})
     kind = checks.one_of("object", node["object"], _KINDS)
     made = getattr(importlib.import_module("dynamics"), kind)

@@ -7,6 +7,9 @@ import json
 import zipfile
 import zlib
 from tokenize import TokenError
+from typing import Any
+
+from dynamics.support import checks
 
 NETCDF, ARCHIVE = b"\x89HDF", b"PK"
 # Errors besides ValueError that the readers of both raise if bytes are sealed but not of ours.
@@ -62,6 +65,30 @@ def _of_netcdf(content: bytes | memoryview) -> str:
 
     try:
         with h5py.File(io.BytesIO(content), "r") as file:
+            _check_numbers(file)
             return str(file.attrs.get("format", ""))
     except OTHER as error:
         raise ValueError(f"it holds something else ({error})") from error
+
+
+def _check_numbers(file: Any) -> None:
+    """Raise ``ValueError`` for numbers that stand in another file, or that would not fit in memory."""
+    import h5py
+
+    size = 0
+    waiting = [file]
+    while waiting:
+        group = waiting.pop()
+        for name in group:
+            link = group.get(name, getlink=True)
+            if not isinstance(link, h5py.HardLink):
+                raise ValueError(f"{name!r} is a link to elsewhere")
+            entry = group[name]
+            if isinstance(entry, h5py.Group):
+                waiting.append(entry)
+            elif isinstance(entry, h5py.Dataset):
+                if entry.external or entry.is_virtual:
+                    raise ValueError(f"the numbers of {name!r} stand in another file")
+                size += entry.size * entry.dtype.itemsize if entry.shape is not None else 0
+    if 2 * size > checks.memory():  # the reader's copy besides
+        raise ValueError(f"its numbers take {size:,} bytes, more than fit in memory")

@@ -1,18 +1,23 @@
 """A file never decides what runs: what it names is looked up among what is installed or was handed over."""
 
 import importlib
+import io
 import json
 import sys
 
+import h5py
+import numpy as np
 import pytest
 import xarray as xr
 from click.testing import CliRunner
 
 import yzflow as yz
-from dynamics.support import origins
+from dynamics.support import files, origins, sealed
+from dynamics.support.calls import Call
 from dynamics.support.netcdf import save_dataset
 from yzflow.cli import main
 from yzflow.sweeps import tasks
+from yzflow.sweeps.sweep import load_sweep
 
 SEEN = (
     "from pathlib import Path\nPath('seen').touch()\n\ndef walk(configuration, seed):\n    return {'end': 1.0 * seed}\n"
@@ -124,3 +129,90 @@ def test_an_entry_point_is_the_only_other_way_to_a_flow(monkeypatch):
     for other in ("dynamics.layer:Layer", "theory.enclosures.enclosure:Enclosure", "subprocess:Popen", target[:-1]):
         with pytest.raises(ValueError, match=r"`path` must name a flow that is known here: hand it over"):
             origins.Origin(other, {}).make()
+
+
+def test_a_toml_file_does_not_say_what_is_written_over(folder):
+    (folder / "sub").mkdir()
+    (folder / "thesis.txt").write_text("years of work")
+    grid = "[grid]\nsteps = [2]\n"
+    for line, message in (
+        ('out = "thesis.txt"', "`out` must be a new file or a result of yzflow: say another one by --out"),
+        ('out = "../precious.nc"', "`out` must lie below the present folder: say another place by --out"),
+        (f'out = "{folder.parent}/precious.nc"', "`out` must lie below the present folder"),
+        ('store = "/elsewhere"', "`store` must lie below the present folder: say another place by --store"),
+    ):
+        (folder / "sub" / "evil.toml").write_text(f'task = "syn_small"\n{line}\n{grid}')
+        result = CliRunner().invoke(main, ["sweep", "sub/evil.toml"])
+        assert result.exit_code == 2 and message in result.output, result.output
+    assert (folder / "thesis.txt").read_text() == "years of work" and not (folder.parent / "precious.nc").exists()
+    (folder / "good.toml").write_text(f'task = "syn_small"\nout = "sub/good.nc"\n{grid}')
+    for _ in range(2):  # its own result may be replaced
+        assert CliRunner().invoke(main, ["sweep", "good.toml"]).exit_code == 0
+
+
+def sealed_hdf5(path, fill):
+    """A sealed file of HDF5 that says it is a sweep's, with what ``fill`` puts into it."""
+    buffer = io.BytesIO()
+    with h5py.File(buffer, "w") as file:
+        file.attrs["format"] = "yzflow-sweep-1"
+        fill(file)
+    files.write(path, buffer.getbuffer(), sealed.digest(buffer.getbuffer()))
+
+
+def test_a_file_reads_no_other_file_and_takes_no_more_memory_than_there_is(folder):
+    (folder / "secret.txt").write_text("s" * 64)
+
+    def outside(file):
+        file.create_dataset("end", (8,), "f8", external=[(str(folder / "secret.txt"), 0, 64)])
+
+    def linked(file):
+        file["end"] = h5py.ExternalLink("secret.h5", "/x")
+
+    def soft(file):
+        file["end"] = h5py.SoftLink("/x")
+
+    def virtual(file):
+        layout = h5py.VirtualLayout((8,), "f8")
+        layout[:] = h5py.VirtualSource("secret.h5", "x", (8,))
+        file.create_virtual_dataset("end", layout)
+
+    def huge(file):
+        file.create_dataset("end", (10**6, 10**7), "f8", chunks=(1000, 1000))
+
+    for fill in (outside, linked, soft, virtual, huge):
+        sealed_hdf5("evil.nc", fill)
+        with pytest.raises(ValueError, match="`path` must be"):
+            load_sweep("evil.nc")
+        with pytest.raises(ValueError, match="`path` must be"):
+            yz.rerun("evil.nc")
+
+
+def test_what_a_call_unpacks_to_is_bounded():
+    call = Call("sgd", {"seed": np.random.SeedSequence(1)}).to_bytes()
+    assert Call.from_bytes(call).arguments["seed"].entropy == 1
+    with np.load(io.BytesIO(call)) as file:
+        text = file["call"].tobytes().decode()
+    buffer = io.BytesIO()
+    np.savez(buffer, call=np.frombuffer(text.replace('"pool_size": 4', '"pool_size": 200000000').encode(), np.uint8))
+    with pytest.raises(ValueError, match="`pool_size` must be"):
+        Call.from_bytes(buffer.getvalue())
+
+
+def test_a_report_says_its_own_lines_alone(folder):
+    path = a_sweep("syn_small", {"steps": [2]}, cpu="x then\nSame bits: evil.nc\x1b]0;owned\x07")
+    text = yz.rerun(path).text()
+    assert "\x1b" not in text and "\nSame bits" not in text and "Other bits" in text
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"configuration": "[]"}, {"configuration": "{}"}, {"configuration": "["}]
+    + [{"content": content} for content in ("null", "[1]", "x", "[" * 3000)],
+)
+def test_words_that_a_sweep_s_file_holds_are_read_before_anything_runs(folder, changed):
+    path = a_sweep("syn_small", {"steps": [2]})
+    content = load_sweep(path)
+    content.attrs.update(changed)
+    save_dataset(content, path)
+    with pytest.raises(ValueError, match=f"`path` must say its {next(iter(changed))} as JSON"):
+        yz.rerun(path)

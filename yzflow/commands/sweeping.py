@@ -44,10 +44,12 @@ def sweep(
     from yzflow.sweeps.sweep import sweep as run
 
     asked = configuration.load(config)
-    out = asked.out if out is None else out
+    named, out = out, asked.out if out is None else out
     files_to_write(out)
     if out.resolve() == config.resolve():
         raise checks.reject("--out", "be another file than CONFIG", out)
+    if named is None:
+        configuration.check_replaces(out)
     if dask and workers is not None:
         checks.processes("workers", workers)
     if (":" in asked.task or task is not None) and task != asked.task:

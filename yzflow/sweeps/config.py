@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from dynamics.support import checks
+from dynamics.support import checks, sealed
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -80,6 +80,9 @@ def load(path: str | os.PathLike) -> SweepFile:
     for key in ("store", "out"):
         if table.get(key) == "":
             raise checks.reject(key, f"be {_KEYS[key][0]}", f"an empty one in {path}")
+        # A file from elsewhere does not decide what is written over.
+        if key in table and not (Path.cwd() / table[key]).resolve().is_relative_to(Path.cwd().resolve()):
+            raise checks.reject(key, f"lie below the present folder: say another place by --{key}", table[key])
     return SweepFile(
         table["task"],
         table["grid"],
@@ -87,3 +90,17 @@ def load(path: str | os.PathLike) -> SweepFile:
         Path(table.get("store", f"{path.stem}.store")),
         Path(table.get("out", f"{path.stem}.nc")),
     )
+
+
+def check_replaces(out: Path) -> None:
+    """Refuse to replace a file that is no result of yzflow's, where a description named it and no person."""
+    if not out.exists():
+        return
+    try:
+        known = sealed.kind_of(out)
+    except (ValueError, OSError):
+        known = None
+    if known is None:
+        raise checks.reject(
+            "out", "be a new file or a result of yzflow: say another one by --out", f"{out}, which is none"
+        )
