@@ -24,14 +24,15 @@ from flint import arb, arb_poly, arb_series
 
 if __package__:
     from yzflow import verify_cell
-    from yzflow.verify_file import fits, need, opened, positive, real, whole
-    from yzflow.verify_flow import Tube, field_of, taylor
+    from yzflow.verify_file import fits, need, number, opened, positive, real, whole
+    from yzflow.verify_flow import Tube, copies_of_a_class, field_of, norm_of, taylor
 else:
     import verify_cell  # type: ignore[no-redef]
-    from verify_file import fits, need, opened, positive, real, whole  # type: ignore[no-redef]
-    from verify_flow import Tube, field_of, taylor  # type: ignore[no-redef]
+    from verify_file import fits, need, number, opened, positive, real, whole  # type: ignore[no-redef]
+    from verify_flow import Tube, copies_of_a_class, field_of, norm_of, taylor  # type: ignore[no-redef]
 
-ORDER, DEPTH = 6, 14  # of the expansions that predicates are decided by; how often a span of time is halved
+ORDER, DEPTH, SPANS = 6, 16, 20_000  # of expansions in time; how often a span is halved; on how many one is decided
+OPERATIONS_AT_MOST, VARIABLES, ENTRIES = 100_000, 200, 10**8  # of a predicate; of a flow of no symmetry; of a table
 LEAVES, TESTS, CLAIMS = {"variable": 1, "number": 1, "time": 0}, {">": 1, ">=": 1}, {"and": 2, "or": 2, "not": 1}
 OPERATIONS = {
     "+": operator.add, "*": operator.mul, "/": operator.truediv, "-": operator.neg, "exp": arb_series.exp,
@@ -64,8 +65,10 @@ def schema(c: dict) -> list:
     need(hashlib.sha256(text.encode()).hexdigest() == seal, "the SHA-256 of the population is another")
     good = c.keys() == CLAIM.keys() and c["t_reached"] <= c["t_end"] and 30 <= c["bits"] <= 400 and p["vocab_size"] > 1
     good = good and len({*p["query_tokens"]}) == len(p["query_tokens"]) == p["n_queries"]
+    good = good and p["n_tokens"] * max(p["n_queries"], len(bags)) <= ENTRIES
     for q, n, weight, tokens, counts in bags:
         good = good and q < p["n_queries"] and n < p["vocab_size"] and 0 < len(tokens) == len(counts) and weight >= 0
+        good = good and 2.0**-40 <= max(counts) <= 2.0**64
         good = good and all(a < b for a, b in pairwise([-1, *tokens, p["n_tokens"]]))
     keys = [(q, n, tokens, counts) for q, n, _, tokens, counts in bags]
     need(good and keys == sorted(keys) and abs(sum(bag[2] for bag in bags) - 1) < 1e-9, "no population is such")
@@ -73,34 +76,46 @@ def schema(c: dict) -> list:
         need(fits(told, SAYS if told.get("verdict") else {**SAYS, "times": (real, positive)}), "a predicate's parts")
         first, last = told.get("times", [0.0, told["until"]])
         need(0 <= first <= last <= told["until"] <= c["t_reached"], "a predicate's times")
-        claims: list[bool] = []
-        for place, (op, *given) in enumerate(told["says"]):
-            good = op in ARGUMENTS and len(given) == ARGUMENTS[op]
-            if good and op in LEAVES:
-                good = all(
-                    whole(x) and x < len(c["errors"]) if op == "variable" else real(x) or whole(x) for x in given
-                )
-            need(good and (op in LEAVES or all(whole(i) and i < place for i in given)), "an operation")
-            need(op in LEAVES or all(claims[i] is (op in CLAIMS) for i in given), "an operation on what it cannot take")
-            claims.append(op in CLAIMS or op in (">", ">="))
-        need(claims[-1:] == [True], "a predicate that claims nothing")
+        check_operations(told["says"], len(c["errors"]))
     return bags
+
+
+def check_operations(says: list, variables: int) -> None:
+    """Refuse what is no claim in operations, each on the results of earlier ones."""
+    need(0 < len(says) <= OPERATIONS_AT_MOST and fits(says, [list]), "a predicate's operations")
+    rates: list = []  # how many rates a result is made of; of a claim, None
+    for place, (op, *given) in enumerate(says):
+        need(type(op) is str and op in ARGUMENTS and len(given) == ARGUMENTS[op], "an operation")
+        if op in LEAVES:
+            need(all(number(x) if op == "number" else whole(x) and x < variables for x in given), "an operation")
+            rates.append(0)
+            continue
+        need(all(whole(i) and i < place for i in given), "an operation")
+        parts = [rates[i] for i in given]
+        need(all((own is None) is (op in CLAIMS) for own in parts), "an operation on what it cannot take")
+        rates.append(None if op in CLAIMS or op in TESTS else max(parts) + (op == "rate"))
+        need(rates[-1] in (None, 0, 1), "a rate of a rate")
+    need(rates[-1] is None, "a predicate that claims nothing")
 
 
 def tube_of(c: dict, arrays: dict) -> tuple[Tube, list[str]]:
     """The steps of a certificate after each was checked, and what its variables are."""
     need(arrays.keys() == {"start", "end", "radius", "pieces", "limbs", "weights"}, "arrays are missing, or others")
-    field, names = field_of(c)
     shape, limbs = arrays["limbs"]
     (n,), W = arrays["weights"]
-    need(n == len(names) == len(c["errors"]) and min(W) > 0, "not every variable has a weight and an error")
+    need(norm_of(c) == W and min(W) > 0, "the norm is another than that of the population")
+    need(n <= VARIABLES or copies_of_a_class(c["population"]["bags"]) is not None, "there are too many variables")
+    field, names = field_of(c)
+    need(n == len(names) == len(c["errors"]), "not every variable has a weight and an error")
+    kinds = {name: {*map(type, numbers)} for name, (_, numbers) in arrays.items()}
+    need(all(kinds[name] == {int if name == "pieces" else float} for name in kinds), "numbers of another kind")
     need(len(shape) == 4 and shape[1] == n and math.prod(shape) > 0, "the steps are none")
     columns = [arrays[name] for name in ("start", "end", "radius", "pieces")]
     need(all(own == shape[:1] for own, _ in columns), "a step lacks a number")
     floats, steps = iter(limbs), []
     for start, end, radius, pieces in zip(*(column for _, column in columns), strict=True):
         rows = [[sum(arb(next(floats)) for _ in range(shape[3])) for _ in range(shape[2])] for _ in range(n)]
-        steps.append((start, end, radius, int(pieces), [arb_poly(row) for row in rows]))
+        steps.append((start, end, radius, pieces, [arb_poly(row) for row in rows]))
     need(steps[-1][1] == c["t_reached"], "the steps end at another time than the claim says")
     within = all(arb(max(arrays["radius"][1])) / arb(w) <= e for w, e in zip(W, c["errors"], strict=True))
     need(within, "an error is larger than the claim says")
@@ -133,21 +148,34 @@ def values(tube: Tube, says: list, a: float, b: float) -> Iterator:
         elif op in CLAIMS:
             found.append(combined(op, parts))
         else:
-            found.append(tuple(OPERATIONS[op](*own) for own in zip(*parts, strict=True)))
+            found.append(tuple(result(op, own) for own in zip(*parts, strict=True)))
         yield found[-1]
 
 
+def result(op: str, given: tuple) -> arb_series:
+    """An operation on series; of unknown value where it is not defined on all of a ball."""
+    try:
+        found = OPERATIONS[op](*given)
+        if found[0].is_finite():
+            return found
+    except (ZeroDivisionError, ValueError):
+        pass
+    length = min(series.prec for series in given)
+    return arb_series([arb.nan()] * length, length)
+
+
 def sign(op: str, thin: arb_series, wide: arb_series, off: arb, from_zero: bool) -> bool | None:
-    """Whether a quantity is positive, or not negative, by its expansion; from t = 0 on by its first term."""
+    """Whether a quantity is positive, or not negative, by its values or its expansion; from t = 0 by its first term."""
     order, zeros = min(thin.prec, wide.prec - 1), 0
     while from_zero and zeros < order and thin[zeros].is_zero():
         zeros += 1
     value = wide[order]
     for k in range(order - 1, zeros - 1, -1):
         value = value * off + thin[k]
+    found = [value] if zeros else [value, wide[0]]
     if op == ">":
-        return True if value > 0 else False if value <= 0 else None
-    return True if value >= 0 else False if value < 0 else None
+        return True if any(x > 0 for x in found) else False if any(x <= 0 for x in found) else None
+    return True if any(x >= 0 for x in found) else False if any(x < 0 for x in found) else None
 
 
 def combined(op: str, parts: list) -> bool | None:
@@ -162,20 +190,22 @@ def truth(tube: Tube, says: list, a: float, b: float) -> bool | None:
     """Whether a predicate is true for all a < t <= b, or false for all of them."""
     try:
         return list(values(tube, says, a, b))[-1]
-    except (ZeroDivisionError, ValueError):  # a ball holds a pole
+    except (ZeroDivisionError, ValueError):  # the field is not defined on a ball
         return None
 
 
-def always(tube: Tube, says: list, until: float) -> bool:
-    """Whether a predicate is true for 0 < t <= until."""
-    waiting = [(start, min(end, until), 0) for start, end, *_ in tube.steps if start < until]
-    while waiting:
+def always(tube: Tube, says: list, spans: list, wanted: bool) -> bool:
+    """Whether a predicate is true, or false, for a < t <= b, or at t = a = b, of spans that lie in a step each."""
+    waiting = [(a, b, 0) for a, b in spans]
+    for _ in range(SPANS):
+        if not waiting:
+            return True
         a, b, depth = waiting.pop()
         found, middle = truth(tube, says, a, b), a + (b - a) / 2
-        if found is False or (found is None and (depth == DEPTH or not a < middle < b)):
+        if found is (not wanted) or (found is None and (depth == DEPTH or not a < middle < b)):
             return False
-        waiting += [] if found else [(a, middle, depth + 1), (middle, b, depth + 1)]
-    return True
+        waiting += [] if found is wanted else [(a, middle, depth + 1), (middle, b, depth + 1)]
+    return False
 
 
 def slack(tube: Tube, says: list, t: float) -> arb:
@@ -235,12 +265,14 @@ def check(path: str) -> list[str]:
     for told in c["predicates"]:
         says, until, margin = told["says"], told["until"], told["margin"]
         if told["verdict"]:
-            ends = [min(end, until) for start, end, *_ in tube.steps if start < until]
-            good = always(tube, says, until) and all(slack(tube, says, t) >= margin for t in ends)
+            spans = [(start, min(end, until)) for start, end, *_ in tube.steps if start < until]
+            good = always(tube, says, spans, True) and all(slack(tube, says, t) >= margin for _, t in spans)
             words = f"true for every t with 0 < t <= {until}, by {margin:.3g} at the ends of steps"
         else:
-            good = truth(tube, says, *told["times"]) is False and slack(tube, says, told["times"][1]) <= margin
             first, last = told["times"]
+            _, end, *_ = [step for step in tube.steps if step[0] <= first][-1]
+            need(last <= end, f"a predicate is said to be false for {first} < t <= {last}, but these leave their step")
+            good = always(tube, says, [(first, last)], False) and slack(tube, says, last) <= margin
             when = f"at t = {last}" if first == last else f"for {first} < t <= {last}"
             words = f"false {when}, by {-margin:.3g} there"
         need(good, f"a predicate is not {words}: {formula(says, names)}")

@@ -18,14 +18,16 @@ from flint import arb, arb_mat, arb_poly, arb_series
 
 if __package__:
     from yzflow.verify_file import fits, need, positive, real, whole
-    from yzflow.verify_flow import dot, equal_classes, norm, taylor
+    from yzflow.verify_flow import copies_in_classes, dot, equal_classes, norm, taylor, weights
     from yzflow.verify_jets import TOP, Jet, Slope, growth, key, size
 else:
     from verify_file import fits, need, positive, real, whole  # type: ignore[no-redef]
-    from verify_flow import dot, equal_classes, norm, taylor  # type: ignore[no-redef]
+    from verify_flow import copies_in_classes, dot, equal_classes, norm, taylor, weights  # type: ignore[no-redef]
     from verify_jets import TOP, Jet, Slope, growth, key, size  # type: ignore[no-redef]
 
-BITS, HIGHEST, PARTS = 100, 20, 2  # of balls; degree in the settings; of a step, for what is beyond that degree
+BITS, HIGHEST = 100, 20  # of balls; degree in the settings
+FINENESS = (1, 2, 4)  # with which the defect beyond that degree is bounded, one after the other while it is too large
+IN_TIME, TOKENS = 8, 50  # degree in time; distinct tokens
 BOXES, TERMS = 3000, 4  # that a predicate may be decided in, a step; of the series from t = 0
 CENTRE, WHOLE = [arb(0)] * 2, [arb(1)] * 2  # of the box of settings
 
@@ -38,9 +40,9 @@ CLAIM = {
 SAYS = {"coefficients": [real], "verdict": {True, False, None}, "until": real}
 
 
-def remainder(degree: int) -> list:
+def remainder(degree: int, parts: int = 4) -> list:
     """Bounds of x, and the weight up to each in int_0^1 n (1 - x)^(n - 1) g(x s) dx, a Taylor remainder of degree n."""
-    ends = [arb(0), *(arb(2) ** k for k in range(-2, 1))]
+    ends = [arb(k) / parts for k in range(parts + 1)]
     return [(b, (1 - a) ** degree - (1 - b) ** degree) for a, b in pairwise(ends)]
 
 
@@ -50,7 +52,6 @@ class Cell:
     def __init__(self, c: dict, W: list, steps: list):
         self.c, self.W, self.degree, self.steps = c, W, c["degree"], steps
         self.powers = [(a, d - a) for d in range(self.degree + 1) for a in range(d, -1, -1)]
-        self.speeds = []
         eps, state = arb(0), [[arb(0)] * len(self.powers) for _ in W]
         for (_, last, *_), (start, *_) in pairwise([(0.0, 0.0), *steps]):
             need(start == last, f"the step from t = {start} does not start where the last one ended")
@@ -61,14 +62,19 @@ class Cell:
                 sum(abs(q(0) - a) for q, a in zip(row, own, strict=True)) for row, own in zip(p, state, strict=True)
             ]
             eps = (eps + norm(gaps, W)).upper()
-            delta = (self.in_time(p, h) + self.in_settings(p, h)).upper()
+            in_time = self.in_time(p, h)
             quarters = [self.jacobian(p, h, radius, [arb(x), arb(y)]) for x in (-0.5, 0.5) for y in (-0.5, 0.5)]
-            factor = (reduce(arb.max, map(growth, quarters)) * h).exp().upper()
-            after = (factor * eps + delta * h * factor.max(arb(1))).upper()
-            largest = eps.max(after)
-            need(largest < radius, f"the error is not within its radius in the step from t = {start}")
-            self.speeds.append((reduce(arb.max, map(size, quarters)) * largest + delta).upper())
-            need(self.speeds[-1] <= speed, f"the velocity's error is larger than said in the step from t = {start}")
+            factor, slope = (reduce(arb.max, map(bound, quarters)) for bound in (growth, size))
+            factor = (factor * h).exp().upper()
+            for fineness in FINENESS:
+                delta = (in_time + self.in_settings(p, h, fineness)).upper()
+                after = (factor * eps + delta * h * factor.max(arb(1))).upper()
+                largest = eps.max(after)
+                within = largest < radius, slope * largest + delta <= speed
+                if all(within):
+                    break
+            need(within[0], f"the error is not within its radius in the step from t = {start}")
+            need(within[1], f"the velocity's error is larger than said in the step from t = {start}")
             eps, state = after, [[q(h) for q in row] for row in p]
 
     def field(self, S: list) -> Callable:
@@ -110,15 +116,19 @@ class Cell:
                 bounds[-1] += sum((abs(a[j] - own[j]) * half**j for j in range(order)), abs(b[order]) * half**order)
         return norm(bounds, self.W)
 
-    def in_settings(self, p: list, h: arb) -> arb:
+    def in_settings(self, p: list, h: arb, fineness: int) -> arb:
         """A bound of what W f(p) has beyond the degree in s: its terms of the next two degrees, and the rest."""
-        found, half = arb(0), (h / (2 * PARTS)).upper()
-        for part in range(PARTS):
-            t = arb_poly([h * (2 * part + 1) / (2 * PARTS), 1])
+        found, parts = arb(0), 2 * fineness
+        half = (h / (2 * parts)).upper()
+        for part in range(parts):
+            t = arb_poly([h * (2 * part + 1) / (2 * parts), 1])
             rows = [[q(t)(arb(0, half)) for q in row] for row in p]
 
             sizes = [arb(0)] * len(p)
-            for reach, share, least in ((0, arb(1), 1), *((*pair, 3) for pair in remainder(self.degree + 3))):
+            for reach, share, least in (
+                (0, arb(1), 1),
+                *((*pair, 3) for pair in remainder(self.degree + 3, 4 * fineness)),
+            ):
                 S, powers = self.around([arb(0, reach)] * 2, WHOLE, self.degree + max(least, 2))
                 jets = self.field(S)([dot(powers, row) for row in rows])
                 sizes = [a + jet.size(self.degree + least) * share for a, jet in zip(sizes, jets, strict=True)]
@@ -147,7 +157,7 @@ class Cell:
     def positive(self, row: list, a: float, b: float) -> bool:
         """Whether sum_i row_i dz_i/dt > 0 for a < t <= b, or at t = a = b, at every setting."""
         number = [i for i, step in enumerate(self.steps) if step[0] < b][-1]
-        start, _, radius, _, p = self.steps[number]
+        start, _, radius, speed, p = self.steps[number]
         sums = [dot(row, [q.derivative() for q in own]) for own in zip(*p[: len(row)], strict=True)]
         margin = norm([arb(c) / (w * w) for c, w in zip(row, self.W[: len(row)], strict=True)], self.W[: len(row)])
         waiting = [(a, b, [0.0, 0.0], [1.0, 1.0], 0)]
@@ -164,7 +174,7 @@ class Cell:
                 boxes = [box + arb(0, (radius / w).upper()) for box, w in zip(boxes, self.W, strict=True)]
                 good = self.from_zero(row, [arb(*pair) for pair in zip(centre, half, strict=True)], boxes, b)
             else:
-                good = boxes[0] > margin * self.speeds[number]
+                good = boxes[0] > margin * speed
             between, turn = a + (b - a) / 2, turn + (a == b and turn % 3 == 0)
             if not good and turn % 3 == 0:
                 waiting += [(a, between, centre, half, turn + 1), (between, b, centre, half, turn + 1)]
@@ -204,7 +214,7 @@ def schema(c: dict) -> None:
     for name in CLAIM:
         need(fits(c.get(name), CLAIM[name]), f"the {name} of the claim is none that is known here")
     good = c.keys() == CLAIM.keys() and 2 <= c["n_classes"] <= c["vocab_size"] and c["t_reached"] <= c["t_end"]
-    good = good and len(c["distinct"]) > 0 and 1 <= c["degree"] <= HIGHEST
+    good = good and 0 < len(c["distinct"]) <= TOKENS and 1 <= c["degree"] <= HIGHEST
     need(good and c["eta_z"][0] < c["eta_z"][1] and c["common"][0] < c["common"][1], "no cell is such")
     rows = [told.get("coefficients") for told in c["predicates"]]
     need(all(row not in rows[:i] for i, row in enumerate(rows)), "a sum is decided twice")
@@ -222,8 +232,14 @@ def cell_of(c: dict, arrays: dict, names: list) -> Cell:
     shape, limbs = arrays["limbs"]
     (n,), W = arrays["weights"]
     count = math.comb(c["degree"] + 2, 2)
-    need(n == len(names) == len(c["errors"]) and min(W) > 0, "not every variable has a weight and an error")
-    need(len(shape) == 5 and shape[0] > 0 and shape[1:3] == (n, count) and 0 not in shape[3:], "the steps are none")
+    copies = copies_in_classes(c["n_classes"], c["vocab_size"], [1] * (1 + len(c["distinct"])), 1, False)
+    norm_here = weights(c["decoder"], c["eta_y"], sum(c["eta_z"]) / 2, *copies, 1)
+    need(
+        norm_here == W and n == len(names) == len(c["errors"]) and min(W) > 0,
+        "the norm is another",
+    )
+    need({type(x) for _, numbers in arrays.values() for x in numbers} == {float}, "numbers of another kind")
+    need(shape[:3] == (shape[0], n, count) and shape[3:] == (IN_TIME + 1, 2) and shape[0] > 0, "the steps are none")
     columns = [arrays[name] for name in ("start", "end", "radius", "speed")]
     need(all(own == shape[:1] for own, _ in columns), "the steps are not whole")
     floats, steps = iter(limbs), []

@@ -27,6 +27,18 @@ def whole(x: Any) -> bool:
     return type(x) is int and 0 <= x < 2**53
 
 
+def number(x: Any) -> bool:
+    return real(x) or (type(x) is int and abs(x) < 2**53)
+
+
+def letters(x: Any) -> bool:
+    return type(x) is str and len(x) <= 20_000
+
+
+def reason(x: Any) -> bool:
+    return letters(x) and x.isprintable() and len(x) <= 2000
+
+
 def fits(x: Any, rule: Any) -> bool:
     """Whether a part of a claim is of the form that it can have."""
     if isinstance(rule, dict):
@@ -42,11 +54,14 @@ def fits(x: Any, rule: Any) -> bool:
 
 def npy(raw: bytes) -> tuple[tuple, list]:
     """Shape and numbers of an array of doubles or 64-bit integers."""
-    need(raw[:8] == b"\x93NUMPY\x01\x00", "an array is of another format")
+    need(raw[:8] + raw[10:22] == b"\x93NUMPY\x01\x00{'descr': '<", "an array is of another format")
     end = 10 + struct.unpack("<H", raw[8:10])[0]
     head = ast.literal_eval(raw[10:end].decode("latin1"))
+    need(head.keys() == {"descr", "fortran_order", "shape"}, "an array has another head")
     shape, kind = head["shape"], {"<f8": "d", "<i8": "q"}.get(head["descr"])
-    need(kind is not None and not head["fortran_order"], "an array holds something else than numbers")
+    # An array of one row is the same in both orders.
+    plain = not head["fortran_order"] or sum(size > 1 for size in shape) < 2
+    need(kind is not None and plain, "an array holds something else than numbers, or in another order")
     found = list(struct.unpack(f"<{math.prod(shape)}{kind}", raw[end:]))
     need(all(map(math.isfinite, found)), "an array holds a number that is not finite")
     return shape, found
@@ -65,6 +80,7 @@ def opened(path: str) -> tuple[dict, dict]:
         # Else another reader would read other parts than this one.
         need(len(set(names)) == len(names), "a name stands twice in the file")
         need(all(entry.compress_type == 0 for entry in entries), "a part of the file is compressed")
+        need(all(name.endswith(".npy") for name in names if name != "claim.json"), "a part of the file is no array")
         members = {entry.filename: archive.read(entry) for entry in entries}
 
     def unique(pairs: list) -> dict:
@@ -72,4 +88,9 @@ def opened(path: str) -> tuple[dict, dict]:
         return dict(pairs)
 
     header = json.loads(members.pop("claim.json"), object_pairs_hook=unique)
+    need(type(header) is dict and header.keys() == {"claim", "notes"}, "there are other parts than a claim and notes")
+    notes = header["notes"]
+    good = type(notes) is dict and notes.keys() == {"reason", "environment"} and reason(notes["reason"])
+    good = good and type(notes["environment"]) is dict and all(map(letters, notes["environment"].values()))
+    need(good and all(map(letters, notes["environment"])), "the notes are none that are known here")
     return header["claim"], {name.removesuffix(".npy"): npy(raw) for name, raw in members.items()}

@@ -57,9 +57,8 @@ def copies_of_a_class(bags: list) -> tuple[list, list] | None:
     A group has a count, and the tokens of each class that have it.
     """
     K, seen = len(bags), Counter(t for bag in bags for t in bag[3])
-    if K < 2 or len({n for _, n, *_ in bags}) < K or len({q for q, *_ in bags}) not in (1, K):
-        return None
-    if len({bag[2] for bag in bags}) > 1 or {*seen.values()} - {1, K}:
+    queries, targets, shares = ({bag[i] for bag in bags} for i in range(3))
+    if K < 2 or len(targets) < K or len(queries) not in (1, K) or len(shares) > 1 or {*seen.values()} - {1, K}:
         return None
     found = []
     for common in (True, False):
@@ -141,14 +140,10 @@ def general(c: dict, bags: list) -> tuple[Callable, list[str]]:
     """f(x) for a population as it is: bags with a query, a next token, a weight, tokens and counts."""
     M, seen, B = c["population"]["vocab_size"], sorted({bag[1] for bag in bags}), range(len(bags))
     tokens, target = sorted({t for bag in bags for t in bag[3]}), [seen.index(bag[1]) for bag in bags]
-    m, pairs = (
-        [1] * len(seen) + [M - len(seen)] * (len(seen) < M),
-        sorted({(bag[0], t) for bag in bags for t in bag[3]}),
-    )
-    zi, yi = (
-        [[pairs.index((bag[0], t)) for t in bag[3]] for bag in bags],
-        [[tokens.index(t) for t in b[3]] for b in bags],
-    )
+    m = [1] * len(seen) + [M - len(seen)] * (len(seen) < M)
+    pairs = sorted({(bag[0], t) for bag in bags for t in bag[3]})
+    zi = [[pairs.index((bag[0], t)) for t in bag[3]] for bag in bags]
+    yi = [[tokens.index(t) for t in bag[3]] for bag in bags]
     p, count, L, nz = [arb(bag[2]) for bag in bags], [[arb(x) for x in bag[4]] for bag in bags], len(m), len(pairs)
     eta_y, eta_z = arb(c["eta_y"]), arb(c["eta_z"])
 
@@ -157,8 +152,9 @@ def general(c: dict, bags: list) -> tuple[Callable, list[str]]:
         F = [features(count[b], [1] * len(zi[b]), [x[i] for i in zi[b]]) for b in B]
         at = [dict(zip(yi[b], F[b], strict=True)) for b in B]
 
-        def inverse(R):
-            return solve([[sum([at[a][t] * at[b][t] for t in {*at[a]} & {*at[b]}], z[0]) for b in B] for a in B], R)
+        def inverse(R):  # features have norm one
+            terms = [[[at[a][t] * at[b][t] for t in {*at[a]} & {*at[b]}] if a != b else [1] for b in B] for a in B]
+            return solve([[sum(own, z[0]) for own in row] for row in terms], R)
 
         if c["decoder"] == "theory":
             clock = [1 / (v.exp() + (M - 1)) for v in tail]
@@ -198,6 +194,31 @@ def field_of(c: dict) -> tuple[Callable, list[str]]:
     return symmetric(c, bags, *groups) if groups else general(c, bags)
 
 
+def copies_in_classes(K: int, M: int, k: list, C: int, own_queries: bool) -> tuple[list, list]:
+    """How many logits each variable of `equal_classes` stands for: of Z, and of Y."""
+    z = [n * (K if i >= C or own_queries else 1) for i, n in enumerate(k)]
+    y = [n * columns for n in k[:C] for columns in (K, M - K) if M > K]
+    return z, y + [n * K * columns for n in k[C:] for columns in (1, K - 1, M - K) if columns]
+
+
+def norm_of(c: dict) -> list[float]:
+    """Weight of each variable of a claim's flow in the norm of its errors."""
+    bags, M = c["population"]["bags"], c["population"]["vocab_size"]
+    if groups := copies_of_a_class(bags):
+        k = [len(tokens[0]) for _, tokens in groups[0] + groups[1]]
+        copies = copies_in_classes(len(bags), M, k, len(groups[0]), len({bag[0] for bag in bags}) > 1)
+        return weights(c["decoder"], c["eta_y"], c["eta_z"], *copies, 1)
+    pairs, seen = {(bag[0], t) for bag in bags for t in bag[3]}, len({bag[1] for bag in bags})
+    columns = ([1] * seen + [M - seen] * (seen < M)) * len({t for _, t in pairs})
+    return weights(c["decoder"], c["eta_y"], c["eta_z"], [1] * len(pairs), columns, len(bags))
+
+
+def weights(decoder: str, eta_y: float, eta_z: float, z: list, y: list, clocks: int) -> list[float]:
+    """Square roots of copies over rates; those of the theory flow's clocks are 16 times the largest."""
+    found = [math.sqrt(n / eta_z) for n in z]
+    return found + ([16.0 * max(found)] * clocks if decoder == "theory" else [math.sqrt(n / eta_y) for n in y])
+
+
 def evaluate(field: Callable, rows: list, length: int) -> list:
     """Coefficients of the field on the power series with the given ones."""
     flint.ctx.cap = length
@@ -219,7 +240,7 @@ def norm(values: list, W: list) -> arb:
 
 def defect(field: Callable, p: list, centre: arb, half: arb, W: list) -> arb:
     """A bound of |W (p' - f(p))| where |t - centre| <= half: all terms at the centre, and the remainder anywhere."""
-    order = max(q.degree() for q in p) + 2
+    order = max(1, *(q.degree() + 1 for q in p))
     p = [q(arb_poly([centre, 1])) for q in p]
     thin = evaluate(field, [q.coeffs() for q in p], order)
     wide = evaluate(field, [q(arb_poly([arb(0, half), 1])).coeffs() for q in p], order + 1)
@@ -247,6 +268,7 @@ def growth(field: Callable, box: list, W: list) -> arb:
     J = [evaluate(field, [[v, int(i == j)] for i, v in enumerate(box)], 2) for j in N]
     S = [[(J[j][i][1] * W[i] / W[j] + J[i][j][1] * W[j] / W[i]) / 2 for j in N] for i in N]
     spread = sum((a.rad() * a.rad() for row in S for a in row), arb(0)).upper().sqrt().upper()
+    spread = spread.min(max(sum((a.rad() for a in row), arb(0)).upper() for row in S))
     S = [[S[min(i, j)][max(i, j)].mid() for j in N] for i in N]
     guess = max(float(e.real.mid()) for e in acb_mat(S).eig(algorithm="approx"))
     mu = arb(guess + 1e-9 * float(arb(sum(a * a for row in S for a in row)).sqrt().mid()) + 1e-30)
@@ -259,21 +281,19 @@ class Tube:
     def __init__(self, field: Callable, W: list, steps: list):
         self.field, self.W, self.steps = field, W, steps
         eps, state = arb(0), [arb(0)] * len(W)
-        for (_, last, *_), (start, *_) in pairwise([(0.0, 0.0), *steps]):
+        for (_, last, *_), (start, end, radius, pieces, p) in pairwise([(0.0, 0.0), *steps]):
             need(start == last, f"the step from t = {start} does not start where the last one ended")
-        for start, end, radius, pieces, p in steps:
-            need(
-                end > start and 1 <= pieces <= 1000, f"the step from t = {start} does not end after it, or has no parts"
-            )
+            need(end > start and 1 <= pieces <= 1000, f"the step from t = {start} is none, or of more than 1000 parts")
             h = arb(end) - arb(start)
             eps = (eps + norm([q[0] - a for q, a in zip(p, state, strict=True)], W)).upper()
             delta = defect(field, p, h / 4, (h / 4).upper(), W).max(defect(field, p, h * 3 / 4, (h / 4).upper(), W))
+            bounds = [eps]
             for j in range(pieces):
                 box = self.box(p, radius, h * (2 * j + 1) / (2 * pieces), h / (2 * pieces))
                 factor = (growth(field, box, W) * h / pieces).exp().upper()
-                eps = eps.max((factor * eps + delta * h / pieces * factor.max(arb(1))).upper())
-                need(eps < radius, f"the error is not within its radius in the step from t = {start}")
-            state = [q(h) for q in p]
+                bounds.append((factor * bounds[-1] + delta * h / pieces * factor.max(arb(1))).upper())
+            need(all(x < radius for x in bounds), f"the error is not within its radius in the step from t = {start}")
+            eps, state = bounds[-1], [q(h) for q in p]
 
     def box(self, p: list, radius: float, middle: arb, half: arb) -> list:
         around = arb(0, half.upper())

@@ -60,7 +60,7 @@ def decode(content: bytes | memoryview, *, name: str = HEADER) -> tuple[dict, di
     arrays = {}
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            header = json.loads(archive.read(name))
+            header = json.loads(archive.read(name), object_pairs_hook=_unique)
             for info in archive.infolist():
                 if info.filename != name:
                     arrays[info.filename.removesuffix(".npy")] = _array(archive, info)
@@ -69,6 +69,14 @@ def decode(content: bytes | memoryview, *, name: str = HEADER) -> tuple[dict, di
     if not isinstance(header, dict):
         raise ValueError("it holds something else (no header)")
     return header, arrays
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A mapping of JSON, in which no name stands twice: other readers could take the other value."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a name stands twice in the header")
+    return found
 
 
 def load(

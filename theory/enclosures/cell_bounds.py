@@ -20,8 +20,8 @@ GOAL = 3e-6
 _ROOM, _SPARE = 1.5, 1.1
 # Degrees of the jets of the Jacobian, and beyond that of the polynomials for the defect.
 _TUBE, _FURTHER = 2, 2
-# Parts of a step over which the defect beyond degree n is bounded.
-_PARTS = 2
+# Parts of a step over which the defect beyond degree n is bounded: where a step is made, and where it is checked.
+_PARTS, _CHECKED_PARTS = 2, 4
 
 
 @dataclass(frozen=True)
@@ -61,37 +61,37 @@ class Bounds:
     def defect_in_time(self, polynomials: Polynomials, length: arb) -> arb:
         """Bound of the terms of p' - f(p) up to degree n in s: their series at the start, and its remainder."""
         try:
-            return self._in_time(polynomials, length)
+            return self._in_time(polynomials, length, arb(0), length)
         except ValueError:  # a denominator's ball holds zero
             return arb("inf")
 
     @precision(cap=ORDER + 1)
-    def _in_time(self, polynomials: Polynomials, length: arb) -> arb:
+    def _in_time(self, polynomials: Polynomials, length: arb, centre: arb, reach: arb) -> arb:
+        """The same by the series at a time of the step, from where the step reaches so far."""
         half = (length / 2).upper()
-        thin = self.thin.derivative(
-            [Jet([arb_series(p.coeffs(), ORDER) for p in row], self.basis) for row in polynomials]
-        )
+        around = [[moved(p, centre) for p in row] for row in polynomials]
+        thin = self.thin.derivative([Jet([arb_series(p.coeffs(), ORDER) for p in row], self.basis) for row in around])
         middle = [[moved(moved(p, length / 2), arb(0, half)) for p in row] for row in polynomials]
         wide = self.thin.derivative(
             [Jet([arb_series(p.coeffs(), ORDER + 1) for p in row], self.basis) for row in middle]
         )
         bounds = []
-        for row, inner, outer in zip(polynomials, thin, wide, strict=True):
+        for row, inner, outer in zip(around, thin, wide, strict=True):
             bound = arb(0)
             for p, a, b in zip(row, inner.terms, outer.terms, strict=True):
                 slope = padded(arb_series(p.derivative().coeffs(), ORDER), ORDER)
                 inside = [arb(0)] * ORDER if a is None else padded(a, ORDER)
                 terms = [abs(x - y) for x, y in zip(inside, slope, strict=True)]
                 terms.append(arb(0) if b is None else abs(b[ORDER]))
-                bound += sum((term * length**k for k, term in enumerate(terms)), arb(0))
+                bound += sum((term * reach**k for k, term in enumerate(terms)), arb(0))
             bounds.append(bound.upper())
         return weighted_norm(bounds, self.weights)
 
-    def defect_in_settings(self, polynomials: Polynomials, length: arb) -> arb:
+    def defect_in_settings(self, polynomials: Polynomials, length: arb, parts: int = _PARTS) -> arb:
         """Bound of what p' - f(p) has beyond degree n in s."""
         largest, missing = arb(0), len(self.further) - len(self.basis)
-        for k in range(_PARTS):
-            first, last = length * k / _PARTS, length * (k + 1) / _PARTS
+        for k in range(parts):
+            first, last = length * k / parts, length * (k + 1) / parts
             jets = [
                 Jet([ball_of(p, first, last) for p in row] + [None] * missing, self.further, arb(0))
                 for row in polynomials
@@ -164,7 +164,8 @@ class Bounds:
             largest = start.max(grow(start, delta, mu, length)) if mu.is_finite() else arb("inf")
             claimed = (largest * _SPARE).upper() if radius is None else radius
             if largest < claimed and claimed <= wanted:
-                speed = (_norm(parts, rests) * claimed + delta).upper()
+                # Where a radius is checked, the error is known to be less.
+                speed = (_norm(parts, rests) * (claimed if radius is None else largest) + delta).upper()
                 last = [[p(length) for p in row] for row in polynomials]
                 middle = [[value.mid() for value in row] for row in last]
                 rounding = weighted_norm([_distance(*pair) for pair in zip(last, middle, strict=True)], self.weights)
@@ -174,8 +175,11 @@ class Bounds:
         return None
 
     def defect(self, polynomials: Polynomials, length: arb) -> arb:
-        """Bound of ||p' - f(p)|| over a step and the cell."""
-        return self.total(self.defect_in_time(polynomials, length), polynomials, length)
+        """Bound of ||p' - f(p)|| over a step and the cell, closer than where the step was made."""
+        in_time = self.defect_in_time(polynomials, length)
+        if in_time.is_finite():
+            in_time = in_time.min(self._in_time(polynomials, length, length / 2, (length / 2).upper()))
+        return (in_time + self.defect_in_settings(polynomials, length, _CHECKED_PARTS)).upper()
 
     def total(self, in_time: arb, polynomials: Polynomials, length: arb) -> arb:
         """The defect, from its part in time."""

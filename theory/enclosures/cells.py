@@ -83,9 +83,9 @@ class CellEnclosure(Certified):
         self._believe()
         return self._seen(claim).sign(t_end)
 
-    def _seen(self, claim: Sequence[float]) -> Watch:
+    def _seen(self, claim: Sequence[float], until: float | None = None) -> Watch:
         with precision(BITS):
-            watch = Watch(Bounds(self.cell, self.degree), np.asarray(claim, float))
+            watch = Watch(Bounds(self.cell, self.degree), np.asarray(claim, float), until)
             for step in self.steps:
                 watch.see(step)
         return watch
@@ -121,7 +121,7 @@ class CellEnclosure(Certified):
 
     def _check_signs(self) -> str:
         for number, (row, sign) in enumerate(self.decided.items()):
-            watch, at = self._seen(row), sign.time
+            watch, at = self._seen(row, sign.reached), sign.time
             good = watch.reached >= sign.reached
             if at is not None:
                 with precision(BITS):

@@ -30,7 +30,7 @@ _KEYS = {
     "flow": _COMMON | {"bits", "flow", "states", "clock", "own_start"},
     CELL: _COMMON | {"decoder", "start", "n_classes", "vocab_size", "distinct", "eta_y", "eta_z", "common", "degree"},
 }
-_MOST = 2**53
+_MOST = 2**53 - 1
 # Of a table by query and token, or by token and next token: one of a file that claims more is not made.
 _MOST_ENTRIES = 10**8
 _MOST_TOKENS = 50
@@ -49,7 +49,7 @@ def check(claim: Any, kinds: Sequence[str] = KINDS) -> dict[str, Any]:
     if "bits" in keys:
         _need(_whole(claim["bits"], FEWEST_BITS, MOST_BITS), "bits", f"{FEWEST_BITS} to {MOST_BITS}", claim["bits"])
     errors = claim["errors"]
-    _need(isinstance(errors, list) and all(_float(e) and e >= 0 for e in errors), "errors", "bounds", errors)
+    _need(isinstance(errors, list) and all(map(_positive, errors)), "errors", "bounds", errors)
     if claim["kind"] != "flow":
         _need(claim["decoder"] in DECODERS, "decoder", f"one of {DECODERS}", claim["decoder"])
         _need(claim["start"] == "zero", "start", "zero", claim["start"])
@@ -64,7 +64,7 @@ def check(claim: Any, kinds: Sequence[str] = KINDS) -> dict[str, Any]:
         if claim["kind"] == CELL:
             _check_sign(predicate, claim)
         else:
-            _check_predicate(predicate, len(errors), reached)
+            _check_predicate(predicate, len(errors), reached, rates=1 if claim["kind"] == "population" else None)
     if claim["kind"] == CELL:
         rows = [tuple(made["coefficients"]) for made in claim["predicates"]]
         _need(len(set(rows)) == len(rows), "predicates", "one for each sum", rows)
@@ -121,12 +121,12 @@ def _check_population(found: Any) -> None:
     _need(found["sha256"] == digest(content), "sha256", "that of the population", found["sha256"])
 
 
-def _check_predicate(found: Any, variables: int, reached: float) -> None:
+def _check_predicate(found: Any, variables: int, reached: float, *, rates: int | None) -> None:
     keys = {"says", "verdict", "until", "margin"}
     false = isinstance(found, dict) and found.get("verdict") is False
     keys |= {"times"} if false else set()
     _need(isinstance(found, dict) and set(found) == keys, "predicates", f"{sorted(keys)} each", found)
-    check_says(found["says"], variables)
+    check_says(found["says"], variables, rates=rates)
     _need(isinstance(found["verdict"], bool), "verdict", "true or false", found["verdict"])
     _need(_float(found["until"]) and 0 < found["until"] <= reached, "until", "a time of the steps", found["until"])
     _need(_float(found["margin"]), "margin", "a number", found["margin"])

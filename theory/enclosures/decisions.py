@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,10 @@ _PARTS = 2
 _DEPTH = 14
 # How often the time between where a claim is proved and where it is false is cut.
 _SHARPER = 12
+# How often a checker halves a step, and on how many spans it tries a predicate: more than who decides what is recorded,
+# so that what was decided is decided again.
+_DEEPER, _CHECKED = 16, 20_000
+RECORDED = 5000
 
 _Asked = Callable[[float, float], Claim]
 
@@ -42,8 +47,8 @@ class Decision:
     reached: float
 
 
-def decide(claim: _Asked, steps: Sequence[Step], last: float) -> Decision:
-    """Decide a claim, from spans of time within a step, for all times 0 < t <= ``last``."""
+def decide(claim: _Asked, steps: Sequence[Step], last: float, most: float = math.inf) -> Decision:
+    """Decide a claim, from spans of time within a step, for all times 0 < t <= ``last``; on so many spans at most."""
     parts = 0
     for step in steps:
         if step.start >= last:
@@ -64,13 +69,27 @@ def decide(claim: _Asked, steps: Sequence[Step], last: float) -> Decision:
             if claim(end, end).value is False:
                 return _sharpened(claim, start, end, parts)
             middle = start + (end - start) / 2
-            if depth == _DEPTH or not start < middle < end:
+            if depth == _DEPTH or parts > most or not start < middle < end:
                 return Decision(None, (start, end), parts, start)
             waiting += [(middle, end, depth + 1), (start, middle, depth + 1)]
     reached = steps[-1].end if steps else 0.0
     if reached < last:
         return Decision(None, (reached, last), parts, reached)
     return Decision(True, None, parts, last)
+
+
+def always(claim: _Asked, spans: Sequence[tuple[float, float]], wanted: bool) -> bool:
+    """Whether a claim is true, or false, on all of some spans of time, each within a step."""
+    waiting = [(start, end, 0) for start, end in spans]
+    for _ in range(_CHECKED):
+        if not waiting:
+            return True
+        start, end, depth = waiting.pop()
+        found, middle = claim(start, end).value, start + (end - start) / 2
+        if found is (not wanted) or (found is None and (depth == _DEEPER or not start < middle < end)):
+            return False
+        waiting += [] if found is wanted else [(start, middle, depth + 1), (middle, end, depth + 1)]
+    return False
 
 
 def _sharpened(claim: _Asked, start: float, end: float, parts: int) -> Decision:

@@ -5,25 +5,23 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
-from flint import arb
 
 from dynamics.support import checks, display
 from dynamics.support.origins import Code
-from theory.enclosures import certificate, claims
+from theory.enclosures import certificate, claims, recorded
 from theory.enclosures.certified import Certified, error_bounds
 from theory.enclosures.crossings import Crossing, locate
-from theory.enclosures.decisions import Decision, decide
+from theory.enclosures.decisions import RECORDED, Decision, decide
 from theory.enclosures.flows import FlowReading
-from theory.enclosures.formulas import Operations, Predicate, check_says, replayed, slack, written
+from theory.enclosures.formulas import Predicate, check_says, replayed, written
 from theory.enclosures.march import check_steps
 from theory.enclosures.populations import OfPopulation
 from theory.enclosures.quantities import Claim, Quantity, every
-from theory.enclosures.stepping import GUARD, Step, above, precision
+from theory.enclosures.stepping import GUARD, Step, precision
 from theory.enclosures.stored import StoredFlow
 
 if TYPE_CHECKING:
@@ -32,10 +30,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from dynamics.support.display import Labels, Style
-
-
-# Beside the radius of a margin, relative to it.
-_ROOM = 2.0**-20
 
 
 class Enclosure(Certified):
@@ -83,6 +77,7 @@ class Enclosure(Certified):
         self.predicates: tuple[Predicate, ...] = ()
         self.path: Path | None = None
         self._tube: Any = None
+        self._proofs: dict[bool, Any] = {}  # tubes in which predicates of a certificate are decided, and recorded
 
     @property
     def t_reached(self) -> float:
@@ -197,6 +192,14 @@ class Enclosure(Certified):
             self._tube = reading.tube(self.steps)
         return reading.moment(self._tube, start, end)
 
+    def _proved(self, start: float, end: float, *, wider: bool = False) -> Any:
+        """The moment in which a predicate of a certificate is decided; with more room where it is recorded."""
+        reading = self.opened()
+        if wider not in self._proofs:
+            tube = reading.jets if isinstance(reading, OfPopulation) else reading.tube
+            self._proofs[wider] = tube(recorded.widened(self.steps) if wider else self.steps)
+        return reading.moment(self._proofs[wider], start, end)
+
     def _ready(self) -> Any:
         """The reading of the flow; of a file, after every bound was computed again."""
         self._believe()
@@ -246,10 +249,9 @@ class Enclosure(Certified):
             raise checks.reject("t", rule, outside[0])
 
     def decide(self, predicate: Callable[[Any], Any], *, until: float | None = None) -> Decision:
-        """Decide a claim for all times 0 < t <= ``t_end``.
+        """Decide a claim for all times 0 < t <= ``t_end``, from the first on.
 
-        Times are gone through from the first to the last, so that the answer False or None has a time ``reached`` up
-        to which the claim is proved.
+        So the answer False or None has a time ``reached`` up to which the claim is proved.
 
         Parameters
         ----------
@@ -283,9 +285,10 @@ class Enclosure(Certified):
         return self.decide(predicate, until=until).value
 
     def record(self, predicate: Callable[[Any], Any] | Predicate, *, until: float | None = None) -> Decision:
-        """Decide a claim as `decide` does, and write it into the certificate if it is true, or false.
+        """Decide a claim, and write it into the certificate if it is true, or false.
 
-        A file of the enclosure then holds the claim as a formula with its verdict, which both checkers decide again.
+        A file of the enclosure then holds the claim as a formula with its verdict, which both checkers decide again. So
+        it is decided with room for them: what `decide` can only just decide stays open.
 
         Parameters
         ----------
@@ -298,35 +301,24 @@ class Enclosure(Certified):
         Raises
         ------
         ValueError
-            If the predicate looks at bounds, or computes by other means.
+            If the predicate looks at bounds, or computes by other means, or has no value at the end of a step.
         """
         last = self.t_reached if until is None else min(checks.positive("until", until), self.t_reached)
         reading = self._ready()
         if isinstance(predicate, Predicate):
             says = predicate.says
-            check_says(says, len(reading.variable_names()), name="predicate")
         else:
             says = written(checks.function("predicate", predicate), reading.recorder())
+        rates = 1 if isinstance(reading, OfPopulation) else None
+        check_says(says, len(reading.variable_names()), name="predicate", rates=rates)
         with self.computing():
-            found = decide(self._asked(says), self.steps, last)
+            found = decide(lambda a, b: replayed(says, self._proved(a, b, wider=True)), self.steps, last, RECORDED)
             if found.value is not None:
                 made = Predicate(says, last, None if found.value else found.times)
-                made = replace(made, margin=self._margin(made))
+                made = recorded.with_margin(made, self.steps, self._proved)
                 others = (one for one in self.predicates if (one.says, one.until) != (says, last))
                 self.predicates = (*others, made)
         return found
-
-    def _slacks(self, made: Predicate) -> list[arb]:
-        """See `slack`: at the ends of the steps of a predicate that is true, at the last time of one that is false."""
-        ends = [min(step.end, made.until) for step in self.steps if step.start < made.until]
-        return [slack(made.says, self._moment(end, end)) for end in ([made.times[1]] if made.times else ends)]
-
-    def _margin(self, made: Predicate) -> float:
-        """Their least, or the largest of what is false, with room for a checker whose balls are wider."""
-        pairs = [(value.mid(), value.rad() * 64 + abs(value.mid()) * _ROOM) for value in self._slacks(made)]
-        if made.times:
-            return max(above(middle + room) for middle, room in pairs)
-        return min(-above(room - middle) for middle, room in pairs)
 
     def crossing(
         self, function: Callable[[Any], Quantity], *, between: tuple[float, float], rising: bool | None = None
@@ -403,19 +395,8 @@ class Enclosure(Certified):
         with self.computing():
             if any(bound > said for bound, said in zip(self._errors(), claim["errors"], strict=True)):
                 return "an error is larger than the claim says"
-            for number, made in enumerate(self.predicates):
-                slacks, asked = self._slacks(made), self._asked(made.says)
-                if made.times is None:
-                    good = decide(asked, self.steps, made.until).value is True
-                    good = good and all(value >= made.margin for value in slacks)
-                else:
-                    good = asked(*made.times).value is False and all(value <= made.margin for value in slacks)
-                if not good:
-                    return f"predicate {number} is not {str(made.verdict).lower()}, or not by the margin that it claims"
-        return ""
-
-    def _asked(self, says: Operations) -> Callable[[float, float], Claim]:
-        return lambda start, end: replayed(says, self._moment(start, end))
+            faults = ((n, recorded.fault(made, self.steps, self._proved)) for n, made in enumerate(self.predicates))
+            return next((f"predicate {n} {fault}" for n, fault in faults if fault), "")
 
     def _errors(self) -> list[float]:
         return error_bounds((step.radius for step in self.steps), self.opened().arrays()["weights"])

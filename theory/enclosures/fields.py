@@ -36,12 +36,21 @@ DECODERS = ("full", "modified", "theory")
 
 
 def solve(matrix: Sequence[Sequence[arb_series]], right: Sequence[Sequence[arb_series]]) -> list[Series]:
-    """The solution X of A X = B by elimination without exchanges of rows: F^T F is positive definite."""
+    """The solution X of A X = B by elimination without exchanges of rows: F^T F is positive definite.
+
+    Raises
+    ------
+    ValueError
+        If a pivot's ball holds zero.
+    """
     a = [list(row) for row in matrix]
     b = [list(row) for row in right]
     size = len(a)
     for k in range(size):
-        inverse = 1 / a[k][k]
+        try:
+            inverse = 1 / a[k][k]
+        except ZeroDivisionError as error:  # of an exact zero; of a ball that holds zero it is a ValueError
+            raise ValueError("a pivot is zero") from error
         a[k] = [entry * inverse for entry in a[k]]
         b[k] = [entry * inverse for entry in b[k]]
         for i in range(size):
@@ -204,10 +213,11 @@ class Symmetric(Field):
 
     def _logits(self, state: Series, f: Series) -> Series:
         columns = [self._columns(state, i) for i in range(self.n_groups)]
-        return [
-            total(f[i] * columns[i][j] * k for i, k in enumerate(self.copies) if columns[i][j] is not None)
+        terms = [
+            [f[i] * columns[i][j] * k for i, k in enumerate(self.copies) if columns[i][j] is not None]
             for j in range(len(self.multiplicity))
         ]
+        return [total(own) if own else f[0] * 0 for own in terms]  # none where no token is distinct and M = K
 
     def _views(self, f: Series) -> list[Series]:
         """F^T F between class n, and the other classes together: rows and columns (own, others)."""

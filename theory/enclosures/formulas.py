@@ -36,6 +36,7 @@ _OPPOSITE = {">": "<=", ">=": "<"}
 _CLAIMS = {"and": 2, "or": 2, "not": 1}
 _ARGUMENTS = _LEAVES | _NUMBERS | _TESTS | _CLAIMS
 _MOST_OPERATIONS = 100_000
+_LARGEST = 2**53  # of whole numbers; one from there on is written as a float
 _INSPECTED = "compute with quantities alone, to be written down: it asks for the bounds of one"
 
 
@@ -43,10 +44,14 @@ class Unwritten(ValueError):
     """A predicate that is no list of operations."""
 
 
-def check_says(says: Any, variables: float, *, name: str = "path") -> None:
-    """Refuse what is no claim in these operations about so many variables."""
+def check_says(says: Any, variables: float, *, name: str = "path", rates: int | None = None) -> None:
+    """Refuse what is no claim in these operations about so many variables, or takes more than ``rates`` rates in turn.
+
+    A population's quantities have first rates; those of named states have rates of rates, too.
+    """
     good = isinstance(says, list) and 0 < len(says) <= _MOST_OPERATIONS
     claims: list[bool] = []
+    depths: list[int] = []
     for place, operation in enumerate(says if good else []):
         good = isinstance(operation, list) and operation != [] and isinstance(operation[0], str)
         good = good and len(operation) == 1 + _ARGUMENTS.get(operation[0], -2)
@@ -56,13 +61,17 @@ def check_says(says: Any, variables: float, *, name: str = "path") -> None:
         if what == "variable":
             good = type(given[0]) is int and 0 <= given[0] < variables
         elif what == "number":
-            good = type(given[0]) in (int, float) and math.isfinite(given[0])
+            good = isinstance(given[0], float) and math.isfinite(given[0])
+            good = good or (type(given[0]) is int and abs(given[0]) < _LARGEST)
         else:
             good = all(type(i) is int and 0 <= i < place for i in given)
             good = good and all(claims[i] is (what in _CLAIMS) for i in given)
         if not good:
             break
         claims.append(what in _TESTS or what in _CLAIMS)
+        depths.append(0 if what in _LEAVES else max(depths[i] for i in given) + (what == "rate"))
+        if rates is not None and depths[-1] > rates:
+            raise checks.reject(name, f"take rates in turn {rates} times at most", depths[-1])
     if not (good and claims[-1]):
         raise checks.reject(name, "hold predicates in the operations of a claim", checks.brief(says))
 
@@ -148,7 +157,7 @@ class Written(Elementary):
         number = exact(other)
         if number is None or number.rad() != 0 or arb(float(number)) != number:
             raise Unwritten(f"`predicate` must compute with floats and integers, to be written down, but has {other!r}")
-        value = int(other) if isinstance(other, int) and abs(other) < 2**53 else float(number)
+        value = int(other) if isinstance(other, int) and abs(other) < _LARGEST else float(number)
         return Written(self.sheet, self.sheet.place("number", value))
 
     def _is(self, number: float) -> bool:

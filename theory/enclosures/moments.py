@@ -12,6 +12,7 @@ from dynamics.support import checks
 from theory.enclosures.fields import Field, features
 from theory.enclosures.quantities import ORDER, Quantity, Span, checked_span
 from theory.enclosures.reading import Reading
+from theory.enclosures.states import FlowTube
 from theory.enclosures.stepping import Step, defect, moved, precision, speed_margin, taylor
 
 
@@ -26,11 +27,11 @@ class Moment:
         The span; equal for a single time.
     """
 
-    def __init__(self, reading: Reading, tube: Tube, start: float, end: float):
+    def __init__(self, reading: Reading, tube: Tube | FlowTube, start: float, end: float):
         self.start, self.end = checked_span(start, end)
         self._reading = checks.instance("reading", reading, Reading)
         self._field = reading.field
-        self._span, self._variables = checks.instance("tube", tube, Tube).variables(self.start, self.end)
+        self._span, self._variables = checks.instance("tube", tube, (Tube, FlowTube)).variables(self.start, self.end)
         self._features: dict[int, dict[tuple[int, float], Quantity]] = {}
 
     def _number(self, value: float | arb) -> Quantity:
@@ -285,7 +286,10 @@ class Tube:
             state = [
                 moved(p, half)(arb(0, half.upper())) + arb(0, m) for p, m in zip(polynomials, margins, strict=True)
             ]
-        wide = taylor(self._field, state, ORDER, exact=False)
+        try:
+            wide = taylor(self._field, state, ORDER, exact=False)
+        except ValueError:  # a denominator's ball holds zero: unknown until the span is halved
+            wide = [[value] + [arb.nan()] * ORDER for value in state]
         return span, [
             Quantity(arb_series(first, ORDER), arb_series(whole, ORDER + 1), span, zero, zero)
             for first, whole in zip(thin, wide, strict=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
+from flint import arb
 
 from dynamics.bags import Bags
 from dynamics.support import checks, display
@@ -18,6 +19,7 @@ from theory.enclosures.formulas import Recorder
 from theory.enclosures.moments import Moment, Tube
 from theory.enclosures.quantities import midpoint_and_radius
 from theory.enclosures.reading import Reading, read
+from theory.enclosures.states import FlowTube
 from theory.enclosures.stepping import Step
 
 if TYPE_CHECKING:
@@ -99,7 +101,14 @@ class OfPopulation:
     def tube(self, steps: Sequence[Step]) -> Tube:
         return Tube(self.field, steps)
 
-    def moment(self, tube: Tube, start: float, end: float) -> Moment:
+    def jets(self, steps: Sequence[Step]) -> FlowTube:
+        """The steps as series of the flow itself, in which predicates of a certificate are decided: as checkers do.
+
+        `tube` has its polynomials, with bounds beside them: where they are narrower, another checker may not follow.
+        """
+        return FlowTube(self.field, steps, [arb(0)] * self.variables)
+
+    def moment(self, tube: Tube | FlowTube, start: float, end: float) -> Moment:
         return Moment(self.reading, tube, start, end)
 
     def next_token(self, wanted: int | None) -> int:

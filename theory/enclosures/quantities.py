@@ -208,7 +208,7 @@ class Quantity(Elementary):
     @precision(cap=ORDER + 1)
     def _through(self, function: Callable[[arb_series], arb_series], slope: arb, bend: arb) -> Quantity:
         """g of the quantity, from bounds of g' and g'' over its ball."""
-        thin, wide = function(self._thin), function(self._wide)
+        thin, wide = (_known(function(series)) for series in (self._thin, self._wide))
         if self._error.is_zero():
             return Quantity(thin, wide, self.span, self._error, self._slope_error)
         slope, bend = slope.abs_upper(), bend.abs_upper()
@@ -377,6 +377,11 @@ class Quantity(Elementary):
 
 def _plus(first: arb | None, second: arb | None) -> arb | None:
     return None if first is None or second is None else first + second
+
+
+def _known(series: arb_series) -> arb_series:
+    """A series; all of unknown value where its ball is: of a root of -1, no derivative is zero."""
+    return series if series[0].is_finite() else arb_series([arb.nan()] * series.prec, series.prec)
 
 
 def _inverse(series: arb_series) -> arb_series:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,8 @@ from theory.enclosures.stepping import ball_of, moved, precision, taylor
 
 # Terms of the series from zero; how often a time and a box of settings are halved before a sign is left open.
 _TERMS, _HALVINGS, _QUARTERS = 4, 5, 3
+# The same for what is decided again, which is to be decided whenever it was.
+_CHECKED_HALVINGS, _CHECKED_QUARTERS = 12, 5
 
 Box = tuple[tuple[float, float], tuple[float, float]]
 _WHOLE: Box = ((0.0, 1.0), (0.0, 1.0))
@@ -39,10 +42,17 @@ class Sign:
 
 
 class Watch:
-    """The sign of a sum of velocities, step by step."""
+    """The sign of a sum of velocities, step by step.
 
-    def __init__(self, bounds: Bounds, row: np.ndarray):
+    With ``until`` it is a check of what was decided: whether the sum is positive up to there, more patiently.
+    """
+
+    def __init__(self, bounds: Bounds, row: np.ndarray, until: float | None = None):
         self.bounds = bounds
+        self.last = math.inf if until is None else until
+        self.halvings, self.quarters = _HALVINGS, _QUARTERS
+        if until is not None:
+            self.halvings, self.quarters = _CHECKED_HALVINGS, _CHECKED_QUARTERS
         self.row = [arb(c) for c in row.tolist()]
         scaled = row / bounds.weights[: row.size]
         # |sum c_i e_i| <= |c/w| |w e|
@@ -61,6 +71,8 @@ class Watch:
 
     def see(self, step: CellStep) -> None:
         """Take a step into account."""
+        if step.start >= self.last:
+            return
         slopes = self._slopes(step)
         margin = (self.scale * arb(step.speed)).upper()
         if self.alive:
@@ -73,7 +85,7 @@ class Watch:
             else:
                 self.alive = False
         for share in (0.25, 0.5, 0.75, 1.0):
-            if self.negative is None and not self.alive:
+            if self.negative is None and not self.alive and self.last == math.inf:
                 at = min(step.start + share * (step.end - step.start), step.end)
                 if self._negative(step, at, slopes, margin):
                     self.negative = at
@@ -84,7 +96,7 @@ class Watch:
 
     def _negative(self, step: CellStep, at: float, slopes: list[arb_poly], margin: arb) -> bool:
         inside = arb(at) - arb(step.start)
-        return self._has_sign(slopes, -1, inside, arb(0), margin, _WHOLE, _QUARTERS)
+        return self._has_sign(slopes, -1, inside, arb(0), margin, _WHOLE, self.quarters)
 
     def _slopes(self, step: CellStep) -> list[arb_poly]:
         """sum_i c_i p_i' for each monomial in s."""
@@ -96,14 +108,15 @@ class Watch:
 
     def _follow(self, step: CellStep, slopes: list[arb_poly], margin: arb, after: float) -> None:
         """Whether the sum is positive from ``after`` to the end of the step, in halves of it."""
-        waiting = [(after, step.end, 0)]
+        stop = min(step.end, self.last)
+        waiting = [(after, stop, 0)] if after < stop else []
         while waiting:
             first, last, depth = waiting.pop()
             start = arb(step.start)
             middle, half = (arb(first) + arb(last)) / 2 - start, ((arb(last) - arb(first)) / 2).upper()
-            if self._has_sign(slopes, 1, middle, half, margin, _WHOLE, _QUARTERS):
+            if self._has_sign(slopes, 1, middle, half, margin, _WHOLE, self.quarters):
                 self.reached = last
-            elif depth < _HALVINGS:
+            elif depth < self.halvings:
                 between = first + (last - first) / 2
                 waiting += [(between, last, depth + 1), (first, between, depth + 1)]
             else:
@@ -148,7 +161,7 @@ class Watch:
         if leading is None:
             return 0.0
         field = bounds.cell.everywhere()
-        end = step.end
+        end = min(step.end, self.last)
         for _ in range(24):
             box = []
             for row, weight in zip(step.polynomials, bounds.weights.tolist(), strict=True):

@@ -378,8 +378,7 @@ TAMPERED = {
 _STEPS = ("start", "end", "radius", "pieces", "limbs")
 
 
-# Another norm proves as well as any, where the steps are within their radii in it.
-@pytest.mark.parametrize("mistake", [name for name in TAMPERED if name != "another norm"])
+@pytest.mark.parametrize("mistake", TAMPERED)
 def test_what_is_tampered_with_is_not_verified(saved, tmp_path, mistake):
     path = altered(saved, tmp_path, TAMPERED[mistake])
     with pytest.raises((ValueError, TypeError, LookupError)):

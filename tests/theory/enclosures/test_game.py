@@ -1,18 +1,22 @@
 """The standing game: change anything in a certificate, seal it again, and see what the two checkers make of it.
 
-A mutant is refused in words, or it is verified: then the simulator, which shares nothing with either checker, must find
-its claim true. Each certificate is read as a stranger would, and every refusal is a ValueError.
+What `record` writes is verified by both. A mutant is refused by both, in words, or verified by both: then a judge,
+which asks neither checker, must find its claim true. Each certificate is read as a stranger would, and every refusal
+is a ValueError. Populations, precisions and predicates are drawn, too, in `forging`; `judging` is the judge.
 """
 
-import contextlib
 import copy
 import os
 import re
+from collections import Counter
 
+import forging
+import judging
 import numpy as np
 import pytest
 from driving import LONG
 from flint import ctx
+from forging import DECODERS, mutant
 
 from dynamics import SequenceClasses, gradient_flow
 from dynamics.support import archive
@@ -23,8 +27,10 @@ from yzflow import verify
 # In the long form seeds roll on: a new one each time, in the test's name.
 SEED = int(os.environ.get("YZFLOW_SEED", np.random.SeedSequence().entropy % 2**32)) if LONG else 20261123
 ROUNDS = 2000 if LONG else 120
+# Of what is drawn: how many certificates, how many forgeries of each, and of what size; the same of cells.
+DRAWN, FORGED, LARGEST = (100, 20, 700) if LONG else (12, 3, 250)
+CELLS, FORGED_CELLS = (10, 20) if LONG else (2, 3)
 REFUSED = r"^(`\w+` must [\s\S]*, but got|the enclosure proves nothing: )"
-DECODERS = ("full", "modified", "theory")
 
 
 @pytest.fixture(scope="module")
@@ -47,97 +53,6 @@ def same_precision():
     before = ctx.prec, ctx.cap
     yield
     ctx.prec, ctx.cap = before
-
-
-# Mutants.
-
-
-def places(node, path=()):
-    """Every place of plain content."""
-    yield path
-    for key, part in node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ():
-        yield from places(part, (*path, key))
-
-
-WORDS = ["", "full", "modified ", "theory\u200b", "\x1b[2Jtrue", "rate", ">", "nan", "../../etc", "flow", "population"]
-FACTORS = (0.0, -1.0, 0.5, 2.0, 1 - 1e-9, 1 + 1e-9, 1.001, 1e-8, 1e8, 1e300, float("nan"), float("inf"))
-
-
-def changed(value, rng):
-    """Something else in the place of a leaf, or a little more, less or otherwise of a list or mapping."""
-    if isinstance(value, dict):
-        keys = list(value)
-        if keys and rng.random() < 0.5:
-            return {key: part for key, part in value.items() if key != keys[rng.integers(len(keys))]}
-        return {**value, str(rng.choice(WORDS)): 1}
-    if isinstance(value, list):
-        place = int(rng.integers(len(value) + 1))
-        own = copy.deepcopy(value[min(place, len(value) - 1)]) if value else 0
-        others = list(value)
-        if value and rng.random() < 0.3:
-            del others[min(place, len(value) - 1)]
-        elif len(value) > 1 and rng.random() < 0.5:
-            i, j = rng.choice(len(value), 2, replace=False)
-            others[i], others[j] = others[j], others[i]
-        else:
-            others.insert(place, own)
-        return others
-    if rng.random() < 0.15:
-        others = [None, True, False, [], {}, 0, -1, 2**70, 2**40, 10**9, 5000, str(rng.choice(WORDS))]
-        return others[rng.integers(len(others))]
-    if isinstance(value, bool):
-        return not value
-    if isinstance(value, (int, float)):
-        factor = FACTORS[rng.integers(len(FACTORS))]
-        if isinstance(value, int) and rng.random() < 0.7:
-            return value + int(rng.choice([-2, -1, 1, 2, 7]))
-        return factor if value == 0 else value * factor
-    return str(rng.choice(WORDS))
-
-
-def mutant(header, arrays, rng):
-    """One to three changes of a claim, or of the numbers of its steps."""
-    header, arrays = copy.deepcopy(header), {name: array.copy() for name, array in arrays.items()}
-    for _ in range(rng.integers(1, 4)):
-        if rng.random() < 0.3:
-            changed_array(arrays, rng)
-            continue
-        # Parts are chosen first, or bags and operations, of which there are many, would be all that changes.
-        top = ["claim", "claim", "claim", "notes"][rng.integers(4)]
-        part = list(header[top])[rng.integers(len(header[top]))] if header.get(top) else None
-        inner = list(places(header[top][part])) if part is not None and isinstance(header[top], dict) else [()]
-        path = (top, part, *inner[rng.integers(len(inner))])
-        parent = header
-        for key in path[:-1]:
-            parent = parent[key]
-        if parent is not None and path[-1] is not None:
-            parent[path[-1]] = changed(parent[path[-1]], rng)
-    found = header.get("claim", {}).get("population") if isinstance(header.get("claim"), dict) else None
-    if isinstance(found, dict) and rng.random() < 0.95:
-        with contextlib.suppress(ValueError, TypeError):  # where no JSON has it
-            found["sha256"] = canonical.digest({key: part for key, part in found.items() if key != "sha256"})
-    return header, arrays
-
-
-def changed_array(arrays, rng):
-    name = sorted(arrays)[rng.integers(len(arrays))]
-    array = arrays[name]
-    kind = rng.integers(8)
-    if kind == 0:
-        del arrays[name]
-    elif kind == 1:
-        arrays["more"] = array
-    elif kind == 2:
-        arrays[name] = array[:-1]
-    elif kind == 3:
-        arrays[name] = array.astype([np.float32, np.int64, np.complex128, bool][rng.integers(4)])
-    elif kind == 4 and array.ndim:
-        arrays[name] = np.roll(array, 1, axis=int(rng.integers(array.ndim)))
-    elif array.size:
-        place = np.unravel_index(rng.integers(array.size), array.shape)
-        with np.errstate(all="ignore"):
-            value = array[place] * FACTORS[rng.integers(len(FACTORS))] + rng.choice([0.0, 0.0, 1e-6])
-            array[place] = value if array.dtype.kind == "f" else np.clip(np.nan_to_num(value), -1e9, 1e9)
 
 
 # The truth.
@@ -197,22 +112,29 @@ def slacks(says, x, times):
     return found[-1]
 
 
+def said(path, verified):
+    """Whether the program and the small checker verify a file; ``verified(path)`` is the program's word."""
+    words = []
+    try:
+        words.append(verified(path))
+    except ValueError as error:
+        assert re.match(REFUSED, str(error)), (SEED, error)
+        words.append(False)
+    try:
+        words.append(bool(verify.check(path)))
+    except verify.REFUSALS:
+        words.append(False)
+    return words
+
+
 def played(certificate, path, game, verified, false, rounds=ROUNDS):
     """The game with one certificate: ``verified(path)`` is the program's word, ``false(claim, arrays)`` the judge's."""
     passed = refused = 0
     for number in range(rounds):
         header, arrays = mutant(*certificate, np.random.default_rng([SEED, number, game]))
         path.write_bytes(archive.encode(header, arrays, name=archive.CLAIM))
-        words = []
-        try:
-            words.append(verified(path))
-        except ValueError as error:
-            assert re.match(REFUSED, str(error)), (SEED, number, error)
-            words.append(False)
-        try:
-            words.append(bool(verify.check(path)))
-        except verify.REFUSALS:
-            words.append(False)
+        words = said(path, verified)
+        assert words[0] == words[1], (SEED, number, words)
         if any(words):
             passed += 1
             why = false(header["claim"], arrays)
@@ -254,7 +176,86 @@ def test_what_the_simulator_is_told_is_judged(certificates, decoder):
         assert false_in_the_simulator(claim, arrays) != ""
 
 
-# Cells: the same game, judged at some settings.
+# What is drawn: populations, precisions and predicates, too, and a judge with seventy digits.
+
+
+@pytest.fixture(scope="module")
+def tally():
+    """Counts of the long form, which are printed in the end (``-s``)."""
+    found = Counter({"disagreements": 0})
+    yield found
+    print(f"\nseed {SEED}: " + ", ".join(f"{count} {name}" for name, count in sorted(found.items())))
+
+
+def drawn(path, made, number, rounds, verified, forge, false, tally):
+    """The game with what was drawn: the honest certificate, and so many forgeries of it."""
+    made.save(path)
+    tally["honest"] += 1
+    words = said(path, verified)
+    tally["honest but refused"] += words != [True, True]
+    assert words == [True, True], (SEED, number, words, made)
+    header, arrays = archive.decode(path.read_bytes(), name=archive.CLAIM)
+    flows: dict = {}
+    assert false(header["claim"], arrays, flows) == ""
+    for round_ in range(rounds):
+        rng = np.random.default_rng([SEED, number, round_])
+        header_, arrays_ = (mutant if rng.random() < 0.3 else forge)(header, arrays, rng)
+        content = archive.encode(header_, arrays_, name=archive.CLAIM)
+        path.write_bytes(forging.rewritten(content, rng) if rng.random() < 0.03 else content)
+        words = said(path, verified)
+        why = false(header_["claim"], arrays_, flows) if any(words) else ""
+        tally.update({"forged": 1, "forged but true": any(words) and not why, "false but verified": why != ""})
+        assert not why, (SEED, number, round_, words, why)
+        if words[0] != words[1]:
+            # A radius between the bounds of the two, which are a little apart: of a proof that no program wrote.
+            between = not same(arrays, arrays_) and all(
+                len(set(said(scaled(path, header_, arrays_, factor), verified))) == 1 for factor in (0.25, 4.0)
+            )
+            tally["true, a radius between two bounds" if between else "disagreements"] += 1
+            assert between, (SEED, number, round_, words)
+
+
+def scaled(path, header, arrays, factor):
+    """The file with all radii larger or smaller, and with them the errors that it claims."""
+    arrays = arrays | {name: arrays[name] * factor for name in ("radius", "speed") if name in arrays}
+    errors = [error * factor for error in header["claim"]["errors"]]
+    header = {**header, "claim": {**header["claim"], "errors": errors}}
+    path.write_bytes(archive.encode(header, arrays, name=archive.CLAIM))
+    return path
+
+
+def same(first, second):
+    return first.keys() == second.keys() and all(np.array_equal(first[name], second[name]) for name in first)
+
+
+def loaded(path):
+    return Enclosure.load(path).verify()
+
+
+@pytest.mark.parametrize("number", range(DRAWN))
+def test_both_checkers_agree_on_what_is_drawn(tmp_path, tally, number):
+    made = forging.honest(np.random.default_rng([SEED, number]), LARGEST)
+    drawn(tmp_path / "drawn.npz", made, number, FORGED, loaded, forging.forged, judging.falsehood, tally)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(CELLS))
+def test_both_checkers_agree_on_cells_that_are_drawn(tmp_path, tally, number):
+    made = forging.honest_cell(np.random.default_rng([SEED, number]))
+    verified = lambda path: CellEnclosure.load(path).verify()  # noqa: E731
+    drawn(
+        tmp_path / "drawn.npz",
+        made,
+        number,
+        FORGED_CELLS,
+        verified,
+        forging.forged_cell,
+        judging.falsehood_of_cell,
+        tally,
+    )
+
+
+# Cells: the same game as with the flows above, judged by the simulator at some settings.
 
 
 @pytest.fixture(scope="module")
