@@ -9,7 +9,7 @@ import pytest
 from driving import ROOT
 
 PAGE = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
-# What a name stands for, with the module that it comes from -> the kind of door.
+# The full name that a name stands for -> the kind of door.
 DOORS = [
     (
         "import",

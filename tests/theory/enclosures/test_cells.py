@@ -237,7 +237,7 @@ def test_the_error_holds_what_the_next_start_leaves_out():
 MISTAKES = {
     "no defect beyond the degree": ("defect_in_settings", lambda right: lambda *a: arb(0)),
     "a hundredth of the defect beyond the degree": ("defect_in_settings", lambda right: lambda *a: right(*a) / 100),
-    "half of the defect beyond the degree": ("defect_in_settings", lambda right: lambda *a: right(*a) / 2),
+    "a tenth of the defect beyond the degree": ("defect_in_settings", lambda right: lambda *a: right(*a) / 10),
     "no defect in time": ("defect_in_time", lambda right: lambda *a: arb(2) ** -40),
 }
 

@@ -202,7 +202,7 @@ def test_the_file_of_a_sweep_is_sealed(folder):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--out", ""], "`--out` must be the path of a file, but got '.'"),
+        (["--out", ""], "`--out` must be the path of a file or a folder, but got ''"),
         (["--out", "/dev/null"], "`--out` must be a regular file or a new one, but got /dev/null, a device"),
         (["--out", "small.toml"], "`--out` must be another file than CONFIG, but got small.toml"),
         (["--out", "./link.toml"], "`--out` must be another file than CONFIG, but got link.toml"),
