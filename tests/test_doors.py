@@ -70,6 +70,11 @@ def typed(node, place):
     return len(node.args) > place and isinstance(node.args[place], ast.Constant)
 
 
+@functools.cache
+def kind_of(name):
+    return next((kind for kind, pattern in DOORS if re.fullmatch(pattern, name)), None)
+
+
 def door(node, parent, known):
     """The kind of door that a name is where it stands, or nothing."""
     if isinstance(node, ast.Subscript):
@@ -85,10 +90,7 @@ def door(node, parent, known):
         return None
     if name in LOOKUPS:
         return None if called and typed(parent, 0 if "." in name else 1) else "attribute"
-    for kind, pattern in DOORS:
-        if re.fullmatch(pattern, name):
-            return kind
-    return None
+    return kind_of(name)
 
 
 def doors_in(text):

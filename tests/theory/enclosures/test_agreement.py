@@ -76,7 +76,7 @@ def changed(certificate, change):
     return header, arrays
 
 
-# What `record` writes.
+# The predicates that `record` writes.
 
 
 def ratio():

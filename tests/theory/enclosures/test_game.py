@@ -176,7 +176,7 @@ def test_what_the_simulator_is_told_is_judged(certificates, decoder):
         assert false_in_the_simulator(claim, arrays) != ""
 
 
-# What is drawn: populations, precisions and predicates, too, and a judge with seventy digits.
+# The draws: populations, precisions and predicates, too, and a judge with seventy digits.
 
 
 @pytest.fixture(scope="module")
