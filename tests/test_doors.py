@@ -132,6 +132,7 @@ def rows():
                 yield file, function, cells[0]
 
 
+@pytest.mark.slow  # reads every source
 def test_every_door_has_its_row():
     listed = set(rows())
     there = {(name, *place) for name, text in sources() for place in doors_in(text)}
