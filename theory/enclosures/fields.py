@@ -213,11 +213,11 @@ class Symmetric(Field):
 
     def _logits(self, state: Series, f: Series) -> Series:
         columns = [self._columns(state, i) for i in range(self.n_groups)]
-        terms = [
-            [f[i] * columns[i][j] * k for i, k in enumerate(self.copies) if columns[i][j] is not None]
+        sums = [
+            total(f[i] * columns[i][j] * k for i, k in enumerate(self.copies) if columns[i][j] is not None)
             for j in range(len(self.multiplicity))
         ]
-        return [total(own) if own else f[0] * 0 for own in terms]  # none where no token is distinct and M = K
+        return [f[0] * 0 if value is None else value for value in sums]  # no terms: no token is distinct, and M = K
 
     def _views(self, f: Series) -> list[Series]:
         """F^T F between class n, and the other classes together: rows and columns (own, others)."""

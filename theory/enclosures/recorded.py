@@ -15,8 +15,8 @@ from theory.enclosures.stepping import Step, above
 
 # The radius in which a predicate is recorded, in those of the steps: room for a checker with wider balls of its own.
 _WIDER = 4.0
-# Beside the radius of a margin, relative to it.
-_ROOM = 2.0**-20
+# Room of a margin, in radii, fewer than those in which it is decided, and relative to it.
+_RADII, _ROOM = 2.5, 2.0**-20
 
 _Moments = Callable[[float, float], Any]
 
@@ -50,7 +50,7 @@ def with_margin(made: Predicate, steps: Sequence[Step], moment: _Moments) -> Pre
     if not all(value.is_finite() for value in values):
         rule = "have a value at the end of each step, and where it is false, to be written down"
         raise checks.reject("predicate", rule, "one that is not defined there")
-    pairs = [(value.mid(), value.rad() * 64 + abs(value.mid()) * _ROOM) for value in values]
+    pairs = [(value.mid(), value.rad() * _RADII + abs(value.mid()) * _ROOM) for value in values]
     if made.times:
         return replace(made, margin=max(above(middle + room) for middle, room in pairs))
     return replace(made, margin=min(-above(room - middle) for middle, room in pairs))
