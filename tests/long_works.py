@@ -112,7 +112,7 @@ WORKS = {
 
 
 def names(folder):
-    """Of all files that are no temporary ones, by their places in the folder."""
+    """Names of all files that are no temporary ones, by their places in the folder."""
     found = (Path(root) / name for root, _, inside in os.walk(folder) for name in inside)
     plain = (path for path in found if not files.is_temporary(path.name))
     return {path.relative_to(folder).as_posix() for path in plain if path.name not in ("stdout", "stderr")}

@@ -46,7 +46,7 @@ _LOOKED_UP = (("sys", "modules"), ("importlib", "import_module"))
 
 
 class Content(NamedTuple):
-    """What functions are made of.
+    """The parts of functions.
 
     Attributes
     ----------
@@ -161,24 +161,25 @@ class _Walk:
 
     def text(self, value: Any, name: str = "", depth: int = 0) -> str:
         """A text that tells a value from others; its functions and classes become parts of their own."""
-        if type(value) in _PLAIN or isinstance(value, (np.generic, np.dtype)):
-            if type(value) is str:
+        kind = type(value)  # exactly: what is derived from a plain type may answer otherwise
+        if kind in _PLAIN or isinstance(value, (np.generic, np.dtype)):
+            if kind is str:
                 self.words.add(value)
             return repr(value)
         if id(value) in self._texts:
             return self._texts[id(value)] or "<itself>"
         if depth > _DEEPEST:
-            self.unseen.add(name or type(value).__qualname__)
+            self.unseen.add(name or kind.__qualname__)
             return "<too deep>"
         self._texts[id(value)] = None
         self._alive.append(value)
         try:
             text = self._compound(value, name, partial(self.text, name=name, depth=depth + 1))
         except Exception:  # objects of other people can raise anything where they are looked at
-            self.unseen.add(name or type(value).__qualname__)
-            text = f"<a {type(value).__qualname__} whose content is not known>"
+            self.unseen.add(name or kind.__qualname__)
+            text = f"<a {kind.__qualname__} whose content is not known>"
         # Short, since it may stand in many others.
-        self._texts[id(value)] = text if len(text) <= 100 else f"{type(value).__qualname__} {_hash(text)}"
+        self._texts[id(value)] = text if len(text) <= 100 else f"{kind.__qualname__} {_hash(text)}"
         return str(self._texts[id(value)])
 
     def _compound(self, value: Any, name: str, inside: Callable[[Any], str]) -> str:
@@ -269,7 +270,8 @@ class _Walk:
         if text in self.parts:  # a function or a class, with a part of its own
             return
         label = self._called(module, path) if module else path
-        if type(value) in _NUMBERS or isinstance(value, np.number):
+        kind = type(value)
+        if kind in _NUMBERS or isinstance(value, np.number):
             self.parts[label] = text if len(text) <= 40 else _hash(text)[:16]
         else:
             self.note(label, text)

@@ -13,7 +13,7 @@ FOLDERS = ("benchmarks", "docs", "dynamics", "examples", "formal", "papers", "st
 KINDS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 NAME = re.compile(r"`((?:dynamics|theory|yzflow|yzflow_studies)\.[a-z_]\w*(?:\.\w+)*)[^`]*`")
 # Of the pages' JavaScript.
-OTHERS = {"yzflow.views", "yzflow.panels.NAME"}
+OTHERS = {"yzflow.views", "yzflow.panels.NAME", "yzflow.flows"}
 
 
 @functools.cache

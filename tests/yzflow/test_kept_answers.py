@@ -1,4 +1,4 @@
-"""What is kept answers its own question alone: the same one from disk, and another one anew or not at all."""
+"""Kept files answer their own question alone: the same one from disk, and another one anew or not at all."""
 
 import importlib
 import warnings

@@ -85,7 +85,7 @@ def _installed(name: str) -> dict[str, Task]:
 
 
 def imported(argument: str, path: str) -> object:
-    """What "module:name" stands for, as a person says it in an argument: never a file."""
+    """The object that "module:name" stands for, as a person says it in an argument: never a file."""
     module, _, name = path.partition(":")
     try:
         return getattr(importlib.import_module(module), name)

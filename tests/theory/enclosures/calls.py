@@ -60,7 +60,7 @@ def calls():
     says = [["variable", 0], ["number", 1.0], ["+", 0, 1], [">", 2]]
     of_enclosure = {
         "at": {"t": 0.5}, "moment": {"start": 0.1, "end": 0.2}, "save": {"path": "enclosed.npz"},
-        "load": {"path": "kept_enclosure.npz", "trust": False}, "verify": {"flow": None},
+        "load": {"path": "kept_enclosure.npz", "trust": False}, "verify": {"flow": None}, "opened": {"flow": None},
         **{name: {"predicate": lambda moment: moment.z(0, 1) < 1, "until": 0.5}
            for name in ("decide", "holds", "record")},
         "crossing": {"function": lambda moment: moment.z(0, 1) - 1e-3, "between": (0.1, 1.0), "rising": True},

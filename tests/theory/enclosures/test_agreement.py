@@ -45,7 +45,7 @@ def unequal():
 
 
 def words_of(path):
-    """What each checker says of a file: nothing, or why not."""
+    """The words of each checker on a file: nothing, or why not."""
     found = []
     try:
         flow = Enclosure.load(path)
@@ -104,7 +104,7 @@ def test_what_is_recorded_is_verified_by_both(tmp_path, data, options, predicate
 
 
 def test_a_predicate_is_recorded_with_room(tmp_path):
-    """What holds by less than the radius of a step times four stays open; it is decided all the same."""
+    """A predicate that holds by less than the radius of a step times four stays open; it is decided all the same."""
     flow = enclose_flow(unequal(), eta_y=1.0, eta_z=0.8, t_end=0.5, bits=30)
     radius = max(step.radius for step in flow.steps) / float(flow.opened().field.weights.max())
     last = flow.moment(0.5)

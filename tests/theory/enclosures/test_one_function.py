@@ -15,7 +15,7 @@ from theory.enclosures.elementary import Number
 
 
 def compiled(x):
-    """What a function does that only takes floats."""
+    """The arctangent of floats alone, as of compiled code."""
     return np.arctan(np.asarray(x, float))
 
 
