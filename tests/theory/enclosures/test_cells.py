@@ -267,8 +267,9 @@ def test_other_mistakes_are_not_verified(monkeypatch):
         [p * (-1) ** a for p, (a, _) in zip(row, basis(2, 2).exponents, strict=True)] for row in last.polynomials
     ]
     for wrong in (
-        changed(-1, radius=last.radius / 2),
-        changed(0, speed=right.steps[0].speed / 2),
+        # A third: where a step is checked, bounds are up to twice as close as where it was made.
+        changed(-1, radius=last.radius / 3),
+        changed(0, speed=right.steps[0].speed / 3),
         changed(-1, polynomials=mirrored),  # a sensitivity of the other sign
         changed(-1, polynomials=[[p * (1 + 0.5 * (m == 1)) for m, p in enumerate(row)] for row in last.polynomials]),
         changed(-1, end=last.end + 1.0),
