@@ -31,7 +31,7 @@ else:
     from verify_file import fits, need, number, opened, positive, real, whole  # type: ignore[no-redef]
     from verify_flow import Tube, copies_of_a_class, field_of, norm_of, taylor  # type: ignore[no-redef]
 
-ORDER, DEPTH, SPANS = 6, 16, 20_000  # of expansions in time; how often a span is halved; on how many one is decided
+ORDER, DEPTH, SPANS = 6, 16, 60_000  # of expansions in time; how often a span is halved; on how many one is decided
 OPERATIONS_AT_MOST, VARIABLES, ENTRIES = 100_000, 200, 10**8  # of a predicate; of a flow of no symmetry; of a table
 LEAVES, TESTS, CLAIMS = {"variable": 1, "number": 1, "time": 0}, {">": 1, ">=": 1}, {"and": 2, "or": 2, "not": 1}
 OPERATIONS = {

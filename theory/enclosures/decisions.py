@@ -19,8 +19,8 @@ _DEPTH = 14
 _SHARPER = 12
 # How often a checker halves a step, and on how many spans it tries a predicate: more than who decides what is recorded,
 # so that what was decided is decided again.
-_DEEPER, _CHECKED = 16, 20_000
-RECORDED = 5000
+_DEEPER, _CHECKED = 16, 60_000
+RECORDED = 20_000
 
 _Asked = Callable[[float, float], Claim]
 

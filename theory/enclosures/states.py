@@ -16,6 +16,8 @@ from theory.enclosures.quantities import ORDER, Quantity, Span, checked_span
 from theory.enclosures.stepping import Step, moved, precision, taylor
 
 Shapes = Mapping[str, tuple[int, ...]]
+# Spans whose series are kept: other claims about the same steps ask for them again.
+_KEPT = 5000
 
 
 class Balls(np.ndarray):
@@ -147,6 +149,8 @@ class FlowTube:
     def variables(self, start: float, end: float) -> tuple[Span, list[Quantity]]:
         """Every variable on a span within a step."""
         if (start, end) not in self._found:
+            if len(self._found) == _KEPT:
+                self._found.clear()
             self._found[start, end] = self._variables(start, end)
         return self._found[start, end]
 
