@@ -167,7 +167,8 @@ def _equal(value: Any) -> Any:
         return {name: _equal(entry) for name, entry in value.items()}
     if isinstance(value, (list, tuple)):
         return [_equal(entry) for entry in value]
-    return int(value) if isinstance(value, (bool, float)) and value == int(value) else value
+    whole = isinstance(value, bool) or (isinstance(value, float) and value.is_integer())
+    return int(value) if whole else value
 
 
 class Here(NamedTuple):

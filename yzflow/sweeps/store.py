@@ -301,6 +301,8 @@ def _decode(content: bytes) -> tuple[dict, Result]:
     try:
         variables = {name: (tuple(dims), arrays[name], attributes) for name, dims, attributes in header["variables"]}
         coordinates = {dim: (arrays[f"labels/{dim}"], attributes) for dim, attributes in header["coordinates"]}
+        if not isinstance(header["identity"], dict) or "configuration" not in header["identity"]:
+            raise ValueError("it holds something else")
         rest = (header["error"], header["traceback"], header["attributes"])
         return header["identity"], Result(variables, coordinates, *rest)
     except (KeyError, TypeError) as error:
