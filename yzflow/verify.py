@@ -156,7 +156,7 @@ def result(op: str, given: tuple) -> arb_series:
     """An operation on series; of unknown value where it is not defined on all of a ball."""
     try:
         found = OPERATIONS[op](*given)
-        if found[0].is_finite():
+        if all(series[0].is_finite() for series in (found, *given)):
             return found
     except (ZeroDivisionError, ValueError):
         pass

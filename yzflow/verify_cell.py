@@ -156,45 +156,51 @@ class Cell:
 
     def positive(self, row: list, a: float, b: float) -> bool:
         """Whether sum_i row_i dz_i/dt > 0 for a < t <= b, or at t = a = b, at every setting."""
-        number = [i for i, step in enumerate(self.steps) if step[0] < b][-1]
-        start, _, radius, speed, p = self.steps[number]
-        sums = [dot(row, [q.derivative() for q in own]) for own in zip(*p[: len(row)], strict=True)]
-        margin = norm([arb(c) / (w * w) for c, w in zip(row, self.W[: len(row)], strict=True)], self.W[: len(row)])
-        waiting = [(a, b, [0.0, 0.0], [1.0, 1.0], 0)]
+        waiting = [(a, b, [0.0, 0.0], [1.0, 1.0])]
         for _ in range(BOXES):
             if not waiting:
                 return True
-            a, b, centre, half, turn = waiting.pop()
-            t, reach = (arb(a) + arb(b)) / 2 - arb(start), arb(0, ((arb(b) - arb(a)) / 2).upper())
-            powers = self.around(list(map(arb, centre)), list(map(arb, half)), self.degree)[1]
-            early = a == 0 < b
-            rows = [[q(arb_poly([t, 1]))(reach) for q in own] for own in (p if early else [sums])]
-            boxes = [jet.terms[0] + arb(0, jet.size(1)) for jet in (dot(powers, own) for own in rows)]
-            if early:
-                boxes = [box + arb(0, (radius / w).upper()) for box, w in zip(boxes, self.W, strict=True)]
-                good = self.from_zero(row, [arb(*pair) for pair in zip(centre, half, strict=True)], boxes, b)
-            else:
-                good = boxes[0] > margin * speed
-            between, turn = a + (b - a) / 2, turn + (a == b and turn % 3 == 0)
-            if not good and turn % 3 == 0:
-                waiting += [(a, between, centre, half, turn + 1), (between, b, centre, half, turn + 1)]
-            elif not good:
-                which = turn % 3 - 1
-                half = [x / 2 if i == which else x for i, x in enumerate(half)]
-                for sign in (-1, 1):
-                    moved = [x + sign * half[which] if i == which else x for i, x in enumerate(centre)]
-                    waiting.append((a, b, moved, half, turn + 1))
+            a, b, centre, half = waiting.pop()
+            if self.sum_in(row, a, b, centre, half) > 0:
+                continue
+            between, which = a + (b - a) / 2, int(half[1] > half[0])
+            single = self.sum_in(row, a, b, centre, [0.0, 0.0])
+            # The length of the time takes more than half of what there is at one setting, or it is that of the box.
+            if a < between < b and not single.mid() > 2 * single.rad():
+                waiting += [(a, between, centre, half), (between, b, centre, half)]
+                continue
+            half = [x / 2 if i == which else x for i, x in enumerate(half)]
+            for sign in (-1, 1):
+                moved = [x + sign * half[which] if i == which else x for i, x in enumerate(centre)]
+                waiting.append((a, b, moved, half))
         return False
 
-    def from_zero(self, row: list, s: list, box: list, b: float) -> bool:
-        """Whether the sum over t, by its series from the exact start, where all velocities are zero, is positive."""
+    def sum_in(self, row: list, a: float, b: float, centre: list, half: list) -> arb:
+        """The sum, less its error, for a < t <= b, or at t = a = b, at the settings of a box; over t from t = 0 on."""
+        start, _, radius, speed, p = [step for step in self.steps if step[0] < b][-1]
+        weights, early = self.W[: len(row)], a == 0 < b
+        sums = [dot(row, [q.derivative() for q in own]) for own in zip(*p[: len(row)], strict=True)]
+        t, reach = (arb(a) + arb(b)) / 2 - arb(start), arb(0, ((arb(b) - arb(a)) / 2).upper())
+        powers = self.around(list(map(arb, centre)), list(map(arb, half)), self.degree)[1]
+        rows = [[q(arb_poly([t, 1]))(reach) for q in own] for own in (p if early else [sums])]
+        boxes = [jet.terms[0] + arb(0, jet.size(1)) for jet in (dot(powers, own) for own in rows)]
+        if not early:
+            return boxes[0] - norm([arb(c) / (w * w) for c, w in zip(row, weights, strict=True)], weights) * speed
+        boxes = [box + arb(0, (radius / w).upper()) for box, w in zip(boxes, self.W, strict=True)]
+        try:
+            return self.from_zero(row, [arb(*pair) for pair in zip(centre, half, strict=True)], boxes, b)
+        except (ZeroDivisionError, ValueError):  # the field is not defined on all of the box
+            return arb.nan()
+
+    def from_zero(self, row: list, s: list, box: list, b: float) -> arb:
+        """The sum over t, by its series from the exact start, where all velocities are zero."""
         field, size = self.field(s), len(row)
         thin, wide = taylor(field, [arb(0)] * len(box), TERMS), taylor(field, box, TERMS + 1)
         terms = [dot(row, [x[k] * k for x in thin[:size]]) for k in range(1, TERMS)]
         value, span = dot(row, [x[TERMS] * TERMS for x in wide[:size]]), arb(0).union(arb(b))
         for term in reversed(terms[1:]):
             value = value * span + term
-        return terms[0].is_zero() and value > 0
+        return value if terms[0].is_zero() else arb.nan()
 
 
 def names_of(c: dict) -> list[str]:

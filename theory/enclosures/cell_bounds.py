@@ -174,9 +174,11 @@ class Bounds:
             wanted = (largest * _ROOM).upper()
         return None
 
-    def defect(self, polynomials: Polynomials, length: arb) -> arb:
-        """Bound of ||p' - f(p)|| over a step and the cell, closer than where the step was made."""
+    def defect(self, polynomials: Polynomials, length: arb, *, closer: bool = False) -> arb:
+        """Bound of ||p' - f(p)|| over a step and the cell; at twice the cost one that is closer."""
         in_time = self.defect_in_time(polynomials, length)
+        if not closer:
+            return self.total(in_time, polynomials, length)
         if in_time.is_finite():
             in_time = in_time.min(self._in_time(polynomials, length, length / 2, (length / 2).upper()))
         return (in_time + self.defect_in_settings(polynomials, length, _CHECKED_PARTS)).upper()

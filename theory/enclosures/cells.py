@@ -110,8 +110,11 @@ class CellEnclosure(Certified):
             for k, step in enumerate(self.steps):
                 if step.start != now or not step.end > step.start:
                     return f"step {k} does not start where the last one ended, or does not end after it"
-                delta = bounds.defect(step.polynomials, step.length)
-                found = bounds.step(step.polynomials, step.length, state, error, delta, arb(step.radius))
+                for closer in (False, True):
+                    delta = bounds.defect(step.polynomials, step.length, closer=closer)
+                    found = bounds.step(step.polynomials, step.length, state, error, delta, arb(step.radius))
+                    if found is not None and found.speed <= step.speed:
+                        break
                 if found is None:
                     return f"the error of step {k} is not within its radius"
                 if not found.speed <= step.speed:

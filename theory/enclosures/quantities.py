@@ -187,7 +187,7 @@ class Quantity(Elementary):
         if isinstance(other, np.ndarray):
             return NotImplemented
         other = self._operand(other)
-        thin, wide = self._thin * other._thin, self._wide * other._wide
+        thin, wide = _product(self._thin, other._thin), _product(self._wide, other._wide)
         if self._error.is_zero() and other._error.is_zero():
             return Quantity(thin, wide, self.span, arb(0), _plus(self._slope_error, other._slope_error))
         # a b - a' b' = a (b - b') + (a - a') b', and the derivative of that.
@@ -382,6 +382,13 @@ def _plus(first: arb | None, second: arb | None) -> arb | None:
 def _known(series: arb_series) -> arb_series:
     """A series; all of unknown value where its ball is: of a root of -1, no derivative is zero."""
     return series if series[0].is_finite() else arb_series([arb.nan()] * series.prec, series.prec)
+
+
+def _product(first: arb_series, second: arb_series) -> arb_series:
+    """A product; of unknown value where one of them is: python-flint says zero of nothing known times zero."""
+    found = first * second
+    known = first[0].is_finite() and second[0].is_finite()
+    return _known(found) if known else arb_series([arb.nan()] * found.prec, found.prec)
 
 
 def _inverse(series: arb_series) -> arb_series:

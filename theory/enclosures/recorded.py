@@ -1,4 +1,4 @@
-"""Predicates of a certificate: how much they are true by, and what is wrong with what a file says of them."""
+"""Predicates of a certificate: how much they are true by, and mistakes in what a file says of them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def with_margin(made: Predicate, steps: Sequence[Step], moment: _Moments) -> Pre
 
 
 def fault(made: Predicate, steps: Sequence[Step], moment: _Moments) -> str:
-    """The error in what a file says of a predicate; nothing if it is so."""
+    """Words for a mistake in what a file says of a predicate; nothing if it is so."""
     if made.times and made.times[1] > [step for step in steps if step.start <= made.times[0]][-1].end:
         return f"is said to be false for {made.times[0]} < t <= {made.times[1]}, but these leave their step"
     good = always(lambda a, b: replayed(made.says, moment(a, b)), _spans(made, steps), made.verdict)

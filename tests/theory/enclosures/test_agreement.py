@@ -45,7 +45,7 @@ def unequal():
 
 
 def words_of(path):
-    """The words of each checker on a file: nothing, or why not."""
+    """Words of both checkers on a file: nothing, or why not."""
     found = []
     try:
         flow = Enclosure.load(path)
@@ -76,7 +76,7 @@ def changed(certificate, change):
     return header, arrays
 
 
-# The predicates that `record` writes.
+# Predicates that `record` writes.
 
 
 def ratio():
@@ -104,7 +104,7 @@ def test_what_is_recorded_is_verified_by_both(tmp_path, data, options, predicate
 
 
 def test_a_predicate_is_recorded_with_room(tmp_path):
-    """A predicate that holds by less than the radius of a step times four stays open; it is decided all the same."""
+    """A claim that holds by less than four radii of a step stays open, though it may be decided."""
     flow = enclose_flow(unequal(), eta_y=1.0, eta_z=0.8, t_end=0.5, bits=30)
     radius = max(step.radius for step in flow.steps) / float(flow.opened().field.weights.max())
     last = flow.moment(0.5)
@@ -121,8 +121,19 @@ def test_what_has_no_value_is_not_recorded():
     with pytest.raises(ValueError, match="`predicate` must have a value at the end of each step"):
         flow.record(lambda at: ((at.loss - 9).log() > 0) | (at.loss > 0))
     assert flow.predicates == ()
-    for undefined in (lambda at: (at.loss - 9).sqrt().rate >= 0, lambda at: (at.time * 0 - 1).sqrt().rate >= 0):
-        assert flow.holds(undefined) is None
+    undefined = {
+        "a rate": lambda at: (at.loss - 9).sqrt().rate >= 0,
+        "a rate of a root of -1": lambda at: (at.time * 0 - 1).sqrt().rate >= 0,
+        "nothing known times zero": lambda at: (at.loss - 9).log() * 0 >= 0,
+    }
+    assert [flow.holds(predicate) for predicate in undefined.values()] == [None] * 3
+
+
+def test_nothing_is_verified_of_what_has_no_value(certificate, tmp_path):
+    """Of the logarithm of a negative number, times zero, plus one."""
+    operations = [["number", -1], ["log", 0], ["number", 0], ["*", 1, 2], ["number", 1], ["+", 3, 4], [">", 5]]
+    path = written(tmp_path, *changed(certificate, says(*operations)))
+    assert all("predicate" in words for words in words_of(path)), words_of(path)
 
 
 def test_features_that_are_dependent_end_an_enclosure_in_words():

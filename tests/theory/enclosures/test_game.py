@@ -133,7 +133,7 @@ def is_between(path, verified, before, header, arrays):
     Then the claim is true, as one of them proves; with other radii, not far off, both say the same.
     """
     return not same(before, arrays) and all(
-        len(set(said(scaled(path, header, arrays, factor), verified))) == 1 for factor in (0.125, 8.0)
+        len(set(said(scaled(path, header, arrays, factor), verified))) == 1 for factor in (2.0**-7, 2.0**7)
     )
 
 
@@ -199,7 +199,7 @@ def test_what_the_simulator_is_told_is_judged(certificates, decoder):
         assert false_in_the_simulator(claim, arrays) != ""
 
 
-# The draws: populations, precisions and predicates, too, and a judge with seventy digits.
+# Populations, precisions and predicates are drawn, too; the judge has seventy digits.
 
 
 @pytest.fixture(scope="module")
