@@ -143,7 +143,7 @@ def test_runs_are_those_of_the_models_and_are_kept(tmp_path, monkeypatch):
     np.testing.assert_allclose(
         some["attention"].squeeze(), runs["attention"].isel(seed=0, time=-1, probe=0, layer=1, head=0), atol=1e-6
     )
-    monkeypatch.setattr(study.deep, "trained", None)
+    monkeypatch.setattr("yzflow.sweeps.sweep._run", None)  # nothing is trained again
     xr.testing.assert_equal(study.standard(positions=["none"], seeds=[1], steps=3, store=tmp_path), some)
 
 

@@ -198,7 +198,7 @@ def test_a_sweep_of_runs_goes_on_where_it_was(tmp_path):
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(cells.CELLS, "Match3, one layer", cells.Cell("one layer", 3, 3, sizes=(6,)))
         whole = cells.learning(store=tmp_path / "runs", **options)
-        patch.setattr(experiment, "trained", None)  # nothing is trained again
+        patch.setattr("yzflow.sweeps.sweep._run", None)  # nothing is trained again
         xr.testing.assert_identical(cells.learning(store=tmp_path / "runs", **options), whole)
     assert whole["loss"].dims == ("cell", "n_tokens", "seed", "time") and whole["modulus"].item() == 23
     first, second = whole["loss"].isel(cell=0, n_tokens=0, time=0).values
