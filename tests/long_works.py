@@ -35,7 +35,7 @@ def flows():
     """Many flows in a folder, in chunks of two."""
     ensembles._MEMBERS_A_CHUNK = 2
     given = {"n_classes": 3, "vocab_size": 20, "eta_z": 0.5}
-    rates = xr.DataArray(np.geomspace(0.5, 2.0, 200), dims="rate")
+    rates = xr.DataArray(np.geomspace(0.5, 2.0, 60), dims="rate")
     made = gradient_flow_ensemble(given | {"eta_y": rates}, t_end=2000.0, path="map", threads=2)
     made.to_netcdf("done.nc")
 

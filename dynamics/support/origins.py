@@ -130,7 +130,8 @@ def _distribution(package: str) -> metadata.Distribution | None:
     names = _distributions().get(package, [])
     if names:
         return metadata.distribution(names[0])
-    points = [point for group in (PAPERS, FIELDS, FLOWS) for point in metadata.entry_points(group=group)]
+    every = metadata.entry_points()  # once: it reads a file of each distribution
+    points = [point for group in (PAPERS, FIELDS, FLOWS) for point in every.select(group=group)]
     own = [point.dist for point in points if point.module.partition(".")[0] == package]
     return next((one for one in own if one is not None), None)
 
