@@ -1,4 +1,6 @@
-"""How fast attention moves in the full flow and in the theory, with frozen features: where the first overtakes.
+"""How fast attention moves in the full flow and in the theory: where the first overtakes.
+
+With frozen features for equal classes of any size, and with moving ones for any two classes.
 
 Derivation: `theory.scan_and_snap.proofs.slowdown`. Paper: Tian, Wang, Chen, Du (2023), arXiv 2305.16380.
 """
@@ -9,15 +11,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import scipy
 import xarray as xr
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
+from dynamics import SequenceClasses
 from dynamics.support import checks
 from theory.scan_and_snap.proofs.slowdown import late_ratio
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLACK, canvas, ordered_colours, styled
 from yzflow.papers.scan_and_snap.late import START, log_growth, solve
+
+_SIDES = np.array([1.0, -1.0])  # of two next tokens, whose logits add up to zero
 
 
 def frozen_speeds(
@@ -90,6 +96,61 @@ def overtaking(
                 found[i, j] = np.interp(1.0, frozen_speeds(near, **options), near)
     coordinates: dict[str, Any] = {"vocab_size": list(vocab_sizes), "overlap": list(overlaps)}
     return xr.DataArray(found, coordinates, ["vocab_size", "overlap"], attrs={"n_classes": n_classes, "last": last})
+
+
+def two_classes(
+    probabilities: ArrayLike, ln_t: ArrayLike, *, eta_y: float, eta_z: float, rtol: float = 1e-9
+) -> xr.Dataset:
+    """The logits of any two classes of one query in the full flow and in the theory, for K = M = 2, features moving.
+
+    Parameters
+    ----------
+    probabilities : (2, n_tokens) array
+        P(l|n), whose features are independent.
+    ln_t : (n,) array
+        Increasing, above -12.
+    eta_y, eta_z : float
+        Learning rates per step, positive.
+    rtol : float
+        Tolerance of the integrator (Radau in ln t).
+
+    Returns
+    -------
+    xarray.Dataset
+        ``full`` and ``theory`` (ln_t, token), z from zero.
+    """
+    P = SequenceClasses(probabilities, [0, 0], vocab_size=2).probabilities.toarray()
+    s = checks.finite_array("ln_t", ln_t, ndim=1)
+    eta_y, eta_z = checks.positive("eta_y", eta_y), checks.positive("eta_z", eta_z)
+    n = P.shape[1]
+
+    def features(z: np.ndarray) -> np.ndarray:
+        pulls = P * np.exp(z - z.max())
+        return pulls / np.linalg.norm(pulls, axis=1, keepdims=True)
+
+    def attention(F: np.ndarray, back: np.ndarray) -> np.ndarray:
+        return eta_z * (F * (back - F * (F * back).sum(axis=1, keepdims=True))).mean(axis=0)
+
+    def full(s: float, state: np.ndarray) -> np.ndarray:
+        # y, the difference of Y's columns: margins are +- f_n y, and t times the wrong probability needs no exp(s).
+        z, y = state[:n], state[n:]
+        F = features(z)
+        wrong = _SIDES * np.exp(s - np.logaddexp(0.0, _SIDES * (F @ y)))
+        return np.concatenate([attention(F, np.outer(wrong, y)), eta_y * wrong @ F])
+
+    def theory(s: float, z: np.ndarray) -> np.ndarray:
+        # (10) over Gamma, with beta from the Gram matrix: Theorem 1 at M = 2.
+        F = features(z)
+        return attention(F, np.linalg.solve(F @ F.T, 2 * np.outer(_SIDES, _SIDES)).T @ F) / eta_z
+
+    start = np.concatenate([np.zeros(n), eta_y * np.exp(START) / 2 * (_SIDES @ features(np.zeros(n)))])
+    clock = np.array([eta_z / eta_y * (log_growth(point + np.log(eta_y), 2) / 2) ** 2 for point in s])
+    flow = solve(full, start, s, rtol)[:, :n]
+    followed = scipy.integrate.solve_ivp(
+        theory, (0, clock[-1]), np.zeros(n), method="Radau", t_eval=clock, rtol=rtol, atol=1e-2 * rtol
+    )
+    dims = ("ln_t", "token")
+    return xr.Dataset({"full": (dims, flow), "theory": (dims, followed.y.T)}, {"ln_t": s})
 
 
 # The figure

@@ -13,6 +13,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
+from dynamics import gradient_flow
 from dynamics.support import checks
 from theory.statements import REGISTER
 from yzflow.figures.registry import Effort, Entry
@@ -22,6 +23,8 @@ from yzflow.papers.scan_and_snap.settings import Setting, classes_with_common_sh
 
 def miss(*, n_classes: int, vocab_size: int, overlap: float, ratio: float, t_end: float = 1000.0) -> float:
     """Largest error of (10), with the class probability, in the modified flow, relative to the largest velocity.
+
+    Both maxima over time are refined: between the neighbours of the largest of 120 times the flow is recorded again.
 
     Parameters
     ----------
@@ -38,9 +41,21 @@ def miss(*, n_classes: int, vocab_size: int, overlap: float, ratio: float, t_end
     )
     setting = Setting("", classes, 1.0, 1.0 / checks.positive("ratio", ratio), t_end)
     check = next(one for one in REGISTER["Scan and Snap: Lemma 4"].checks if one.name == "velocity of the logits")
-    run = setting.simulate("modified flow", seed=0)
     assert check.corrected is not None
-    return check.corrected(SimpleNamespace(setting=setting, trajectory=lambda level: run), "modified flow")
+
+    def error(data: xr.Dataset) -> float:
+        runs = SimpleNamespace(setting=setting, trajectory=lambda level: SimpleNamespace(dataset=data))
+        return check.corrected(runs, "modified flow")
+
+    coarse = setting.simulate("modified flow", seed=0).dataset
+    times = coarse["time"].values
+    fastest = int(np.abs(coarse["z_velocity"].values).max(axis=(1, 2)).argmax())
+    # Relative to the velocity at the fastest time, which stands beside each of the others.
+    worst = 1 + int(np.argmax([error(coarse.isel(time=[0, i, fastest])) for i in range(1, times.size)]))
+    near = [np.linspace(times[i - 1], times[min(i + 1, times.size - 1)], 81) for i in (fastest, worst)]
+    options = setting.of_flows | {"times": np.unique(np.concatenate([[0.0], *near]))}
+    fine = gradient_flow(classes, eta_y=setting.eta_y, eta_z=setting.eta_z, decoder="modified", **options)
+    return error(fine.dataset)
 
 
 def misses(
