@@ -26,10 +26,13 @@ def late_gamma():
 
 
 def page(name):
-    """The findings, a page of theory or the caption of a figure, in one line."""
+    """The findings, a page of theory or of a finding, or the caption of a figure, in one line."""
     if name in of_papers_and_studies():
         return " ".join(bare(of_papers_and_studies()[name].draw.__doc__).split())
-    path = DOCS / "findings.md" if name == "findings" else DOCS / "theory" / f"{name}.md"
+    if name.startswith("studies/"):
+        path = ROOT / "studies" / "yzflow_studies" / name.removeprefix("studies/") / "page.md"
+    else:
+        path = DOCS / "findings.md" if name == "findings" else DOCS / "theory" / f"{name}.md"
     return " ".join(bare(path.read_text(encoding="utf-8")).split())
 
 
@@ -109,9 +112,69 @@ LIMITS = [
     ),
     (
         "true_gradient",
-        "Theorem 2(a) is proved early, late, and for equal overlaps at all times",
+        "Theorem 2(a) is proved early, late, and for equal overlaps at all times, with frozen features",
         "Scan and Snap: Theorem 2(a), true gradient",
         "equal overlaps",
+    ),
+    (
+        "findings",
+        "Theorem 2 (a) for the true gradient with frozen features: proved early, late and for equal overlaps",
+        "Scan and Snap: Theorem 2(a), true gradient",
+        "With frozen features",
+    ),
+    (
+        "studies/true_gradient",
+        "With frozen features distinct tokens gain attention under the true gradient",
+        "Scan and Snap: Theorem 2(a), true gradient",
+        "With frozen features",
+    ),
+    (
+        "studies/true_gradient",
+        "All times, proved for equal overlaps and frozen features",
+        "Scan and Snap: Theorem 2(a), true gradient",
+        "With frozen features",
+    ),
+    (
+        "findings",
+        "The full flow overtakes the theory for equal classes: proved with frozen features, and with moving ones where"
+        " K = M and distinct tokens are equal",
+        "Scan and Snap: Late attention",
+        "K equal classes with one common and one distinct token each",
+    ),
+    (
+        "studies/overtaking",
+        "for moving ones where K = M, in equal classes with one common token and equal distinct ones",
+        "Scan and Snap: Late attention",
+        "K equal classes with one common and one distinct token each",
+    ),
+    (
+        "studies/overtaking",
+        "Moving features, K = M, equal classes with equal distinct tokens: the lead stays, proved",
+        "Scan and Snap: Late attention",
+        "K equal classes with one common and one distinct token each",
+    ),
+    *(
+        (
+            name,
+            words,
+            "Scan and Snap: Late attention",
+            "K equal classes with one common and one distinct token each",
+        )
+        for name, words in [
+            ("scan_and_snap", "classes that are equal, with one common token and equal distinct ones, have it ahead"),
+            ("scan_and_snap", "In equal classes with one common token and equal distinct ones its share falls like"),
+            ("studies/no_freezing", "in equal classes with one common token and equal distinct ones, proved for K = M"),
+            (
+                "studies/late_exponent",
+                "In K < M equal classes with one common token and equal distinct ones the",
+            ),
+        ]
+    ),
+    (
+        "scan_and_snap",
+        "T, modified gradient",
+        "Scan and Snap: Theorem 2, finite sequences",
+        "with the decoder that long sequences have taught",
     ),
     (
         "bounded_dyck",

@@ -115,8 +115,8 @@ class LateAttention:
 
         M w(0)^2 <= 1 (`theory.scan_and_snap.proofs.late_start`), or 2 K <= M and max(K, 8) w(0)^2 <= 1
         (``late_larger_start``). w (ln t)^((K - 1)/(M - 1)) then tends to a positive constant. False says only that the
-        proofs do not reach so far: from w(0) of about 700 on the logit can rise for a while, and below that it was not
-        seen to. Decided exactly, for the double that ``ratio`` is.
+        proofs do not reach so far: at K = 2, M = 10 the logit was seen to rise for a while from w(0) = 1000, and not
+        from w(0) = 707 or less. Decided exactly, for the double that ``ratio`` is.
         """
         k, m, square = self.n_classes, self.vocab_size, Fraction(self.ratio) ** 2
         larger = all(square <= Fraction(str(most)) for most in late_larger_start.most_starts(k))

@@ -261,8 +261,9 @@ def true_gradient(data: Mapping[str, Any]) -> Figure:
 
     Left: over its first order (eta_Y t/(K M)) sum G_nn', proved for any overlaps. Middle: xi_n as a share of the sum of
     the moduli in sum_j alpha_n(j)(H_n(j) - H_n(n)): above 0 for all of these overlaps. Third: the most negative single
-    term over the sum of the moduli of all. Theorem 2(a) is proved early, late, and for equal overlaps at all times.
-    Last: four classes, two of them told apart at a time of order T^2 only; in the limit its share is < 0 for a while.
+    term over the sum of the moduli of all. Theorem 2(a) is proved early, late, and for equal overlaps at all times,
+    with frozen features. Last: four classes, two of them told apart at a time of order T^2 only; in the limit its share
+    is < 0 for a while.
 
     Parameters
     ----------

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,11 +10,14 @@ import xarray as xr
 from figure_rules import drawn
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from written_out import lemma1
 
 from dynamics import Layer, SequenceClasses
 from theory.scan_and_snap.proofs import true_gradient
 from theory.scan_and_snap.statements import STATEMENTS
-from yzflow_studies.true_gradient import in_balls, nearly_equal, study
+from theory.statements import REGISTER
+from yzflow.papers.scan_and_snap.settings import Setting
+from yzflow_studies.true_gradient import in_balls, nearly_equal, study, values
 
 
 @given(st.integers(0, 10**6), st.integers(2, 6), st.sampled_from(study.KINDS), st.integers(0, 40))
@@ -181,6 +185,37 @@ def test_refusals_of_the_turn():
         nearly_equal.flow([["1", "-1"], ["0", "1"]], ln_t=[1.0])
     with pytest.raises(ValueError, match="`rows` must have a length each"):
         nearly_equal.flow([["0", "0"], ["0", "1"]], ln_t=[1.0])
+
+
+def test_with_moving_features_two_classes_are_enough_for_a_distinct_token_to_lose():
+    """The setting as the register's corollary would have it, K = 2, against a flow that is written out here."""
+    setting = next(known for known in values.STUDIES if known.name == "moved").setting
+    found = values.moved(**setting)
+    assert found["turns"] and found["loses"]
+    np.testing.assert_allclose(found["velocity"][:2], [9.0e-5, -1.05e-4], rtol=0.01)
+    z = lemma1(setting["probabilities"], np.array([49.5, 50.5, 99.5, 100.5, 10_000.0]), 1.0, 0.5)[:, 1]
+    np.testing.assert_allclose(found["velocity"][:2], [z[1] - z[0], z[3] - z[2]], rtol=1e-3)
+    assert found["z"][-1] == pytest.approx(z[-1], rel=1e-6) and z[-1] == pytest.approx(-0.086, abs=5e-4)
+    # With frozen features the theorem for equal overlaps holds for the same two classes.
+    rows = np.array(setting["probabilities"])
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    frozen = study.frozen_flow(rows @ rows.T, vocab_size=2, ln_t=np.log([25.0, 50.0, 5000.0]))
+    assert (frozen["xi"].values > 0).all()
+
+
+def test_check_reports_a_distinct_token_that_loses():
+    classes = SequenceClasses([[2 / 3, 1 / 3, 0], [1 / 4, 0, 3 / 4]], [0, 0], vocab_size=2)
+    setting = Setting("", classes, 1.0, 0.5, 200.0)
+    run = setting.simulate("full flow", seed=0)
+    (check,) = (one for one in REGISTER["Scan and Snap: Theorem 2(a)"].checks if one.name.startswith("at any learning"))
+    assert check.printed(SimpleNamespace(setting=setting, trajectory=lambda level: run), "full flow") > 0
+
+
+def test_the_least_share_is_not_that_of_a_grid():
+    case = {"spread": 0.4, "pull": 0.4, "ln_turned": 40.0}
+    (row,) = values.turns(**case | {"ln_turned": [40.0, 45.0]})["rows"][:1]
+    fine = nearly_equal.limit(**case, ln_t=np.arange(42.5, 44.0, 0.005))["share"].values.min()
+    assert row["least"] == pytest.approx(fine, abs=1e-4)
 
 
 def small_gradients():

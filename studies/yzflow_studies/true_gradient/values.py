@@ -2,7 +2,9 @@
 
 import numpy as np
 
+from dynamics import SequenceClasses, gradient_flow
 from theory.values import Study
+from yzflow_studies.refined import largest
 from yzflow_studies.true_gradient import in_balls, nearly_equal
 from yzflow_studies.true_gradient import study as gradient
 
@@ -22,7 +24,7 @@ def survey(draws: int, seed: int, ln_t: float) -> dict:
 
 
 def three(draws: int, seed: int, ln_t: float) -> dict:
-    """Whether each of three classes gives more to the class that it overlaps more, at all times, and the least xi_n."""
+    """Whether each of three classes gives more to the class that it overlaps more, up to ln t, and the least xi_n."""
     found = gradient.three_classes(draws=draws, seed=seed, last=ln_t)
     return {
         "in_order": bool((found["order"] >= 0).all()),
@@ -80,17 +82,42 @@ def balls(spread: float, pull: float, ln_turned: float, ln_t: float) -> dict:
 
 
 def turns(spread: float, pull: float, ln_turned: list[float]) -> dict:
-    """The least share of xi_n about the turn, in the limit, for turns at several times."""
+    """The least share of xi_n about the turn, in the limit, for turns at several times; refined over time."""
     rows = []
     for last in ln_turned:
-        found = nearly_equal.limit(spread=spread, pull=pull, ln_turned=last, ln_t=last + np.arange(-5.0, 5.01, 0.1))
-        rows.append({"ln_turned": last, "least": float(found["share"].min())})
+
+        def below(s: np.ndarray, last: float = last) -> np.ndarray:
+            return -nearly_equal.limit(spread=spread, pull=pull, ln_turned=last, ln_t=s)["share"].values
+
+        rows.append({"ln_turned": last, "least": -largest(below, last + np.arange(-5.0, 5.01, 0.1))[0]})
     signs = [row["least"] < 0 for row in rows]
     first = signs.index(True)
     return {"rows": rows, "not_yet": rows[first - 1]["ln_turned"], "from": rows[first]["ln_turned"]}
 
 
+def moved(probabilities: list[list[float]], token: int, eta_y: float, eta_z: float, times: list[float]) -> dict:
+    """Logit and velocity of a distinct token in the full flow of two classes of one query, features moving."""
+    classes = SequenceClasses(probabilities, [0, 0], vocab_size=2)
+    run = gradient_flow(
+        classes, eta_y=eta_y, eta_z=eta_z, t_end=times[-1], times=times, decoder="full", rtol=1e-10, atol=1e-13
+    ).dataset
+    z, velocity = (run[name].values[:, 0, token] for name in ("z", "z_velocity"))
+    return {"z": z, "velocity": velocity, "turns": bool(velocity[0] > 0 > velocity[1]), "loses": bool(z[-1] < 0)}
+
+
 STUDIES = (
+    Study(
+        "moved",
+        moved,
+        {
+            "probabilities": [[2 / 3, 1 / 3, 0.0], [0.25, 0.0, 0.75]],
+            "token": 1,
+            "eta_y": 1.0,
+            "eta_z": 0.5,
+            "times": [50.0, 100.0, 10_000.0],
+        },
+        ("outside Assumption 2, M >> K^2",),
+    ),
     Study("survey", survey, {"draws": 1000, "seed": 1, "ln_t": 9.0}, ("features stand still",), quick=False),
     Study("three", three, {"draws": 300, "seed": 7, "ln_t": 20.0}, ("features stand still",), quick=False),
     Study("crossing", crossing, {"h_fast": 3.0, "back": 1.5, "mu": 30.0}),

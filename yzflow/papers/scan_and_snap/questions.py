@@ -54,11 +54,14 @@ _QUESTIONS = {
         "<!--v questions_snap.long_sequences.off .0%-->1%<!--/--> of the flow.",
     ),
     "Theorem 2, finite sequences": (
-        "Common tokens of the sliders' classes lose, and distinct ones gain, on the mean over sequences of "
-        "<!--v scan_and_snap.long_enough.rows.0.modified ,-->865<!--/--> tokens. Do they over shorter ones?",
-        "Not over <!--v scan_and_snap.long_enough.rows.0.fails ,-->864<!--/-->: there one sign is wrong. At an overlap "
-        "of <!--v scan_and_snap.long_enough.rows.1.rho .4f-->0.0101<!--/--> it takes "
-        "<!--v scan_and_snap.long_enough.rows.1.modified ,-->14,791<!--/--> tokens, and no length is enough for all "
+        "With Lemma 3's modified gradient, common tokens of the sliders' classes lose, and distinct ones gain, on the "
+        "mean over sequences of <!--v scan_and_snap.long_enough.rows.0.modified ,-->865<!--/--> tokens. Do they over "
+        "shorter ones, or with Lemma 1's gradient?",
+        "Not over <!--v scan_and_snap.long_enough.rows.0.fails ,-->864<!--/-->: there one sign is wrong. With Lemma "
+        "1's gradient, early on, it takes <!--v scan_and_snap.long_enough.rows.0.full ,-->32,119<!--/-->. At an "
+        "overlap of <!--v scan_and_snap.long_enough.rows.1.rho .4f-->0.0101<!--/--> it takes "
+        "<!--v scan_and_snap.long_enough.rows.1.modified ,-->14,791<!--/--> with the modified one, and no length is "
+        "enough for all "
         "classes: rare enough distinct tokens lose at any.",
     ),
     "Theorem 3": (
