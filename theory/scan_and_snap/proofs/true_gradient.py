@@ -107,7 +107,7 @@ def derive(
             r" As $H_n(i) + H_n(j) > 2H_n(n)$, $\xi_n > 0$."
             r" The order of $\alpha_n$ lasts while $H_n(j) - H_n(i)$ grows.",
         ),
-        scope="early: all K, M and Gram matrices, leading order in t; late: all, from the optimality conditions of the"
+        scope="frozen features; early: all K, M and Gram matrices, leading order in t; late: all, from the optimality conditions of the"
         " max-margin solution; equal overlaps: all K, M, t > 0",
         sizes={},
         prose=(

@@ -14,6 +14,7 @@ import numpy as np
 import xarray as xr
 
 from dynamics import SequenceClasses, Solver, Trajectory, gradient_flow
+from dynamics.support import checks
 from theory import attention, decoder, tokens
 from yzflow.sweeps import cache
 from yzflow.sweeps.store import Store
@@ -151,7 +152,7 @@ def attention_speed(trajectory: Trajectory, *, next_token: int = 0) -> xr.DataAr
 
 
 def exact_transition(trajectory: Trajectory) -> float:
-    """t* for the sizes and the rate of a trajectory."""
+    """t* for the sizes and the rate of a trajectory, of next tokens drawn equally often, by plain steps from zero."""
     return decoder.transition_time(**_sizes(trajectory), eta_y=trajectory.parameters["eta_y"])
 
 
@@ -268,8 +269,18 @@ def transition_csv(rows: Sequence[TransitionTimes]) -> str:
 
 
 def regime(classes: SequenceClasses) -> str:
-    """Where these classes stand: Assumption 2 with its margins, and the slow-down s of the full flow, as text."""
+    """Where these classes stand: Assumption 2 with its margins, and the slow-down s of the full flow, as text.
+
+    Raises
+    ------
+    ValueError
+        If classes are not drawn equally often, or their overlaps are not equal: s is of such classes.
+    """
     overlap = classes.overlap()
+    pairs = overlap[np.triu_indices(classes.n_classes, 1)]
+    for name, numbers in (("equal weights", classes.class_weights), ("equal overlaps", pairs)):
+        if tokens.alike(np.asarray(numbers)[:, None]) < 1:
+            raise checks.reject("classes", f"have {name}", checks.brief(np.asarray(numbers).tolist()))
     weak = tokens.weak_correlation(overlap, vocab_size=classes.vocab_size)
     slowdown = attention.full_flow_slowdown(
         vocab_size=classes.vocab_size, n_classes=classes.n_classes, overlap=float(overlap[0, 1])

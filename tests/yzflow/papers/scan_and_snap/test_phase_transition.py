@@ -50,6 +50,15 @@ def test_weak_classes_satisfy_the_first_half_of_assumption_2_and_strong_ones_the
     assert "< 1/K fails" in strong and "6/sqrt(M) holds" in strong
 
 
+def test_a_regime_is_of_classes_with_one_overlap_and_one_share():
+    apart = SequenceClasses([[0.6, 0.4, 0, 0], [0.3, 0, 0.7, 0], [0.5, 0, 0, 0.5]], [0] * 3, vocab_size=9)
+    with pytest.raises(ValueError, match="`classes` must have equal overlaps, but got"):
+        pt.regime(apart)
+    rare = SequenceClasses([[0.6, 0.4, 0], [0.6, 0, 0.4]], [0] * 2, vocab_size=9, class_weights=[0.9, 0.1])
+    with pytest.raises(ValueError, match="`classes` must have equal weights, but got"):
+        pt.regime(rare)
+
+
 def test_simulated_gamma_peaks_at_the_exact_transition_time(flows):
     # t* from the closed form against the h that the flow integrated; the published example t* = 56.40.
     row = pt.transition_times(flows, eta_y=1.0)
