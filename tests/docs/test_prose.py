@@ -171,6 +171,18 @@ LIMITS = [
         ]
     ),
     (
+        "studies/slowdown",
+        "With equal overlaps, and next tokens drawn equally often, attention begins slower",
+        "Scan and Snap: Remark 1",
+        "equal overlaps",
+    ),
+    (
+        "studies/transition_time",
+        "Where next tokens are drawn equally often, the speed coefficient of attention has one peak",
+        "Scan and Snap: Theorem 1",
+        "classes drawn uniformly",
+    ),
+    (
         "scan_and_snap",
         "T, modified gradient",
         "Scan and Snap: Theorem 2, finite sequences",

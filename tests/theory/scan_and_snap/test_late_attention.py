@@ -1,10 +1,12 @@
 """Late attention in its own clock: against the simulator, the flow in ln t, finite differences, and balls."""
 
+import json
 import math
 
 import numpy as np
 import pytest
 import scipy
+from driving import ROOT
 
 import yzflow as yz
 from dynamics import SequenceClasses, Solver, gradient_flow
@@ -286,3 +288,18 @@ def test_refusals_and_settings():
     one, two = random_settings(3, 7), random_settings(3, 7)
     assert [flow.config() for flow in one] == [flow.config() for flow in two]
     assert all(2 <= flow.n_classes < flow.vocab_size for flow in one)
+
+
+def test_the_docstring_names_the_starts_that_were_seen_to_rise():
+    """Those of the study at its lowest border, K = 2 and M = 10."""
+    rows = json.loads((ROOT / "studies/yzflow_studies/late_exponent/values.json").read_text())["border"]["values"][
+        "rows"
+    ]
+    (row,) = (row for row in rows if (row["k"], row["m"]) == (2, 10))
+    words = " ".join(LateAttention.always_falls.__doc__.split())
+    last, first = f"{row['last']:.0f}", row["rises"].replace(",", "")
+    assert (
+        f"at K = 2, M = 10 the logit was seen to rise for a while from w(0) = {first}, and not from w(0) = {last}"
+        in words
+    )
+    assert float(first) == min(float(row["rises"].replace(",", "")) for row in rows if row["rises"] != "none")

@@ -107,8 +107,8 @@ def derive(
             r" As $H_n(i) + H_n(j) > 2H_n(n)$, $\xi_n > 0$."
             r" The order of $\alpha_n$ lasts while $H_n(j) - H_n(i)$ grows.",
         ),
-        scope="frozen features; early: all K, M and Gram matrices, leading order in t; late: all, from the optimality conditions of the"
-        " max-margin solution; equal overlaps: all K, M, t > 0",
+        scope="frozen features; early: all K, M and Gram matrices, leading order in t; late: all, from the optimality"
+        " conditions of the max-margin solution; equal overlaps: all K, M, t > 0",
         sizes={},
         prose=(
             "that V/ln t tends to the max-margin solution and R to its direction is a quoted theorem (Soudry et al."
