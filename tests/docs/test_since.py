@@ -7,7 +7,8 @@ import pytest
 from driving import ROOT
 
 DOCS = ROOT / "docs"
-PAGE = (DOCS / "since.md").read_text(encoding="utf-8")
+WHOLE = (DOCS / "since.md").read_text(encoding="utf-8")
+PAGE, _, INDEX = WHOLE.partition("## Index by paper")
 FINDINGS = sorted(ROOT.glob("studies/yzflow_studies/*/*.md"))
 MARKS = {"abstract", "opening", "code", "summary"}
 VERDICTS = ("settle", "contradict", "preempt", "agree", "untouched")
@@ -86,9 +87,26 @@ def test_what_is_said_in_short_is_what_the_entries_say():
     assert "preempts" in bold and "were published by others" in flat(PAGE)
 
 
+def test_each_row_of_the_index_says_what_was_read_and_what_can_be_done():
+    found, rows = entries(), re.findall(r"^\| \[(.*)\|$", INDEX, re.M)
+    assert len(rows) == INDEX.count("](https://arxiv.org/abs/") > 20
+    for row in rows:
+        head = re.match(
+            rf"({NUMBER})\]\(https://arxiv\.org/abs/\1\) \| [^|]+ \| (entry|abstract|memory) \|"
+            r" \*(package|possible|other subject)\*: [^|]+$",
+            row.strip(),
+        )
+        assert head, row
+        number, read, kind = head.groups()
+        assert (read == "entry") == (number in found), number
+        assert kind != "package" or (ROOT / re.search(r"`(papers/\w+)`", row)[1]).is_dir()
+    assert len({row[:10] for row in rows}) == len(rows)
+    assert not re.search(r"\*\*|findings?/", INDEX) and "from memory, and nothing\nwas read" in INDEX
+
+
 def test_each_link_within_the_page_has_its_heading():
-    headings = {slug(line.lstrip("# ")) for line in PAGE.split("\n") if line.startswith("#")}
-    assert set(re.findall(r"\]\(#([\w-]+)\)", PAGE)) <= headings
+    headings = {slug(line.lstrip("# ")) for line in WHOLE.split("\n") if line.startswith("#")}
+    assert set(re.findall(r"\]\(#([\w-]+)\)", WHOLE)) <= headings
 
 
 def test_each_finding_that_the_page_names_exists_and_links_back():
