@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -18,9 +19,10 @@ __all__ = [
     "Clause",
     "Enclosing",
     "Erratum",
+    "FalseAsPrinted",
     "Flows",
-    "Hypothesis",
     "Measure",
+    "RefutedInPart",
     "Remark",
     "Runs",
     "Setting",
@@ -224,28 +226,104 @@ class Source:
 PRINT = Source()
 
 
+_EXPONENT = re.compile(r"(?<=\d)e(?:\+|(-))0*(?=\d)")
+
+
 class Erratum(str):
-    """An erratum in words, of a kind; without one, a plain text, it says what is false as printed."""
+    """An erratum of a statement, as one text made of its parts; a plain text counts as a `Remark`.
 
-    __slots__ = ()
+    Attributes
+    ----------
+    right : str
+        What is right; of a remark, the remark.
+    stands : str
+        What of the statement stays true.
+    quoted : str
+        The words of the source, or its formula.
+    setting, found : str
+        A setting of the kind that the statement is about, and the number there. Given as templates for ``numbers``.
+    numbers : mapping
+        Published numbers that the two are filled with.
+
+    Raises
+    ------
+    ValueError
+        If a part that its class needs is missing, or a template names a number that is not there.
+    """
+
+    heading, last = "", "Right"
+    needs: tuple[str, ...] = ()
+    right: str
+    stands: str
+    quoted: str
+    setting: str
+    found: str
+    numbers: Mapping[str, Any]
+
+    def __new__(
+        cls,
+        right: str,
+        *,
+        stands: str = "",
+        quoted: str = "",
+        setting: str = "",
+        found: str = "",
+        numbers: Mapping[str, Any] | None = None,
+    ) -> Erratum:
+        """The text of the parts, in the order in which a page has them."""
+        if cls is Erratum:
+            raise required.reject("Erratum", "be of a class: FalseAsPrinted, RefutedInPart, Slip or Remark", "none")
+        given: dict[str, Any] = {"stands": stands, "quoted": quoted, "setting": setting, "found": found, "right": right}
+        for name, text in given.items():
+            required.instance(name, text, str)
+            if name in ("right", *cls.needs) and not text:
+                raise required.reject(name, f"be given for an erratum of the class {cls.__name__}", "nothing")
+        try:
+            filled = {name: given[name].format(**(numbers or {})) for name in ("setting", "found")}
+        except (KeyError, IndexError) as error:
+            raise required.reject("numbers", "have all that `setting` and `found` name", f"no {error}") from error
+        given |= {name: _EXPONENT.sub(r"e\g<1>", text) for name, text in filled.items()}  # 1e-3 and not 1e-03
+        parts = [
+            stands,
+            f"Quoted: {quoted}" if quoted else "",
+            f"At {given['setting']}: {given['found']}" if setting else given["found"],
+            f"{cls.last}: {right}" if stands else right,
+        ]
+        self = super().__new__(cls, " ".join(part for part in parts if part))
+        vars(self).update(given, numbers=dict(numbers or {}))
+        return self
+
+    def __getnewargs_ex__(self) -> tuple[tuple[str], dict[str, str]]:
+        """Parts that it is made of again where it is copied; what the numbers have filled has no braces."""
+        names = ("stands", "quoted", "setting", "found")
+        return (self.right,), {name: getattr(self, name) for name in names}
 
 
-class Hypothesis(Erratum):
-    """A condition that is missing, outside of which the statement is false or has no meaning."""
+class FalseAsPrinted(Erratum):
+    """What is false for the settings that the paper is about, by a number at one of them."""
 
-    __slots__ = ()
+    heading = "False as printed"
+    needs = ("stands", "quoted", "setting", "found")
+
+
+class RefutedInPart(Erratum):
+    """What is false in a part of the settings that the paper is about, or in one clause, by a number there."""
+
+    heading = "Refuted in part"
+    needs = FalseAsPrinted.needs
 
 
 class Slip(Erratum):
-    """A slip of the print: a sign, an index or a caption, which the proof or the rest of the paper has right."""
+    """A slip of the print: a sign, an index or a factor, which the proof or the rest of the paper has right."""
 
-    __slots__ = ()
+    heading = "Slips"
+    needs = ("stands", "quoted")
 
 
 class Remark(Erratum):
-    """No error: what the statement does not say, leaves out or is enough besides."""
+    """No error: what the statement leaves open or takes as understood, a constant, or what is enough besides."""
 
-    __slots__ = ()
+    heading, last = "Remarks", "Besides"
 
 
 # In a statement's text, before what holds beyond the printed form.

@@ -22,9 +22,10 @@ from theory.parts import (
     Clause,
     Enclosing,
     Erratum,
+    FalseAsPrinted,
     Flows,
-    Hypothesis,
     Measure,
+    RefutedInPart,
     Remark,
     Runs,
     Setting,
@@ -42,9 +43,10 @@ __all__ = [
     "Clause",
     "Enclosing",
     "Erratum",
+    "FalseAsPrinted",
     "Flows",
-    "Hypothesis",
     "Measure",
+    "RefutedInPart",
     "Remark",
     "Runs",
     "Setting",
@@ -69,8 +71,7 @@ class Statement:
         The right formula where the printed one is not.
     assumptions : tuple of Assumption
     errata : tuple of str
-        What is wrong, inconsistent or true only in part, and the counter-example; empty where none was found. A
-        `Hypothesis` that is missing, a `Slip` of the print and a `Remark` have these types.
+        What is `FalseAsPrinted`, `RefutedInPart` or a `Slip` of the print, and each `Remark`; a plain text becomes one.
     prove : callable or None
         The symbolic derivation of a statement without clauses; None of one that has some.
     checks : tuple of Check
@@ -118,6 +119,8 @@ class Statement:
         required.attributes(self, str, "corrected", optional=True)
         required.attributes(self, [Assumption], "assumptions")
         required.attributes(self, [str], "errata", "argued", "not_examined")
+        of_classes = (one if isinstance(one, Erratum) else Remark(one) for one in self.errata)
+        object.__setattr__(self, "errata", tuple(of_classes))
         required.attributes(self, Callable, "prove", "predicts", optional=True)
         required.attributes(self, [Check], "checks")
         required.attributes(self, [Clause], "clauses")

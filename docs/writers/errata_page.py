@@ -1,181 +1,108 @@
-"""``python docs/writers/errata_page.py`` writes the page of errata, from a quick audit of the built-in papers.
+"""``python docs/writers/errata_page.py`` writes the page of errata from the register of the built-in papers.
 
-What is false comes first, by how far it misses, and what has no erratum last, folded.
+An erratum has what of the statement stands, the source's words, a number in the paper's own regime, what is right.
 """
 
 from __future__ import annotations
 
-from html import escape
+from collections.abc import Iterable
 from pathlib import Path
 
 from dynamics.support import files
 from theory import layout
 from theory.papers import built_in
-from theory.statements import Erratum, Hypothesis, Remark, Slip, Source, Statement
+from theory.statements import Erratum, FalseAsPrinted, RefutedInPart, Remark, Slip, Statement
 from yzflow.audits import formulas
-from yzflow.audits.audit import audit
-from yzflow.audits.outcomes import Column, Outcome, sentence
-from yzflow.audits.report import AuditReport, assumed, cells, markdown_table, worst_forms
+from yzflow.pages.statement import slug
 from yzflow.parts import parts
 
-__all__ = ["GROUPS", "errata_page", "group"]
+__all__ = ["CLASSES", "errata_page", "heaviest"]
 
 PAGE = Path("docs") / "errata.md"
 
-# Kinds of errata, from what matters most; a statement stands with the first kind that it has.
-GROUPS: dict[type, str] = {
-    str: "False as printed",
-    Hypothesis: "A hypothesis is missing",
-    Slip: "Slips of the print",
-    Remark: "Remarks",
+# From what matters most; a statement stands with the first class that it has.
+CLASSES: tuple[type[Erratum], ...] = (FalseAsPrinted, RefutedInPart, Slip, Remark)
+_ONE: dict[type[Erratum], str] = {
+    FalseAsPrinted: "False as printed",
+    RefutedInPart: "Refuted in part",
+    Slip: "A slip",
+    Remark: "A remark",
 }
-_WORDS: dict[type, str] = {Hypothesis: "Missing hypothesis: ", Slip: "Slip: ", Remark: "Remark: "}
+_INTRODUCTION = """# Errata
+
+Errors that we found in the three papers, and remarks that are no errors. Each entry has one of four classes. *False as
+printed* is false for the settings that the paper is about. *Refuted in part* is false in a part of them, or in one
+clause. A *slip* is a sign, an index or a factor that the proof or the rest of the paper has right. A *remark* is what a
+statement leaves open or takes as understood, a constant, or what is enough besides.
+
+An entry says what of the statement stands; what is printed, in our copy; a setting of the paper's own kind, with the
+number there; and what is right. *Sparse averaging* is quoted from the slides of its talk. Assumptions, proofs and all
+numbers are on the pages of the statements, to which the titles link. An entry that is unfair to a paper is an error of
+ours: please tell us. Made by `python docs/writers/errata_page.py` from the register (`theory.statements`).
+"""
 
 
-def errata_page(report: AuditReport) -> str:
-    """The errata of every statement of a report as a Markdown page, with what each rests on and by how much it misses.
-
-    A statement without an erratum says so, among the folded ones at the end.
-    """
-    groups: dict[type, list[Statement]] = {kind: [] for kind in GROUPS}
-    papers = list(dict.fromkeys(one.paper for one in report.statements))
-    notes = [note for paper, note in parts("not_examined") if paper.name in papers]
-    ordered = sorted(report.statements, key=lambda one: (papers.index(one.paper), layout.reading_order(one)))
-    without = [one for one in ordered if not one.errata]
-    for one in ordered:
-        if one.errata:
-            groups[group(one)].append(one)
-    groups[str].sort(key=lambda one: _weight(report, one))
-    lines = [
-        "# Errata",
-        "",
-        "What is false as printed comes first, from what misses most; then missing hypotheses, slips and remarks. Made",
-        "from the register (`theory.statements`) and an audit (`yzflow audit --quick`) by",
-        "`python docs/writers/errata_page.py`. How far a formula misses is the largest error over the settings inside",
-        "the assumptions.",
-        "",
-        report.counted(),
-        "",
-        '<div id="errata-filter"></div>',
-        "",
-    ]
-    for kind, title in GROUPS.items():
-        if groups[kind]:
-            others = {one.source.where for one in groups[kind]} - {Source().where} if kind is str else set()
-            lines += [f"## {', or '.join([title, *sorted(others)])}: {len(groups[kind])}", ""]
-            lines += [line for one in groups[kind] for line in _entry(report, one)]
-    if without:
-        lines += [f"## Without an erratum: {len(without)}", ""]
-        lines += [line for one in without for line in _folded(report, one)]
-    lines += [line for note in notes for line in (f"Not examined: {note}", "")]
+def errata_page(statements: Iterable[Statement]) -> str:
+    """The errata of statements as a Markdown page, by class and in reading order; a line for one without any."""
+    given = list(statements)
+    papers = list(dict.fromkeys(one.paper for one in given))
+    ordered = sorted(given, key=lambda one: (papers.index(one.paper), layout.reading_order(one)))
+    with_errata = [one for one in ordered if one.errata]
+    lines = [_INTRODUCTION, '<div id="errata-filter"></div>', ""]
+    for kind in CLASSES:
+        if entries := [one for one in with_errata if heaviest(one) is kind]:
+            lines += [f"## {kind.heading}: {len(entries)}", ""]
+            lines += [line for one in entries for line in _entry(one, kind)]
+    if without := [one for one in ordered if not one.errata]:
+        lines += [f"## Without an erratum: {len(without)}", "", *(f"- {_linked(one)}" for one in without), ""]
+    lines += [f"Not examined: {note}\n" for paper, note in parts("not_examined") if paper.name in papers]
     return "\n".join([*lines, '<script src="_static/errata.js"></script>', ""])
 
 
-def group(statement: Statement) -> type:
-    """The kind of a statement's errata that matters most."""
-    kinds = [_kind(erratum) for erratum in statement.errata]
-    return next(kind for kind in GROUPS if kind in kinds)
+def heaviest(statement: Statement) -> type[Erratum]:
+    """The class of a statement's errata that matters most."""
+    kinds = {type(erratum) for erratum in statement.errata}
+    return next(kind for kind in CLASSES if kind in kinds)
 
 
-def _kind(erratum: str) -> type:
-    return type(erratum) if isinstance(erratum, Erratum) else str
+def _linked(statement: Statement) -> str:
+    title = _readable(f"{statement.id}. {statement.title}")
+    return f'<a href="statements/{slug(statement)}.html">{title}</a>'
 
 
-def _weight(report: AuditReport, statement: Statement) -> tuple[bool, bool, float]:
-    """For sorting: by how far the printed form misses, then a refuted conjecture, then what no check sees."""
-    printed = report.columns(statement)[0]
-    size = printed.size if printed.outcome in (Outcome.FAILS, Outcome.REFUTED) else None
-    missed = 0.0 if size is None or size.size is None else size.size
-    return size is None, not statement.refuted, -float(f"{missed:.2g}")
+def _readable(text: str) -> str:
+    return formulas.readable(text).replace("*", "&#42;")
 
 
-def _entry(report: AuditReport, statement: Statement) -> list[str]:
-    """A heading, how far the printed form misses, the errata, and folded the rest."""
-    order, missed = list(GROUPS), _missed(report.columns(statement)[0])
-    errata = sorted(statement.errata, key=lambda erratum: order.index(_kind(erratum)))
-    shown = [one for one in errata if _kind(one) is not Remark] or errata  # remarks beside an error are folded
-    return [
-        f"### {statement.id}. {statement.title}",
-        "",
-        *([f"**{missed}**", ""] if missed else []),
-        *map(_item, shown),
-        *(f"- Checked by the kernel of Coq (`{one.name}`), {one.words}" for one in statement.negations),
-        "",
-        "<details>",
-        "<summary>The statement, its formulas, assumptions and numbers</summary>",
-        "",
-        *_rest(report, statement),
-        *([*map(_item, errata[len(shown) :]), ""] if len(shown) < len(errata) else []),
-        "</details>",
-        "",
-    ]
+def _entry(statement: Statement, kind: type[Erratum]) -> list[str]:
+    """A heading, the errata, those of another class under its name, and what a kernel has checked."""
+    lines = [f"### {_linked(statement)}", ""]
+    for erratum in sorted(statement.errata, key=lambda one: CLASSES.index(type(one))):
+        name = "" if type(erratum) is kind else f"*{_ONE[type(erratum)]}.* "
+        lines += [*_parts(statement, erratum, name), ""]
+    for one in statement.negations:
+        lines += [f"Checked by the kernel of Coq (`{one.name}`), {_readable(one.words)}", ""]
+    return lines
 
 
-def _item(erratum: str) -> str:
-    return f"- {_WORDS.get(_kind(erratum), '')}{erratum}"
-
-
-def _missed(printed: Column) -> str:
-    """Failures of the printed form, and by how much; of a refuted conjecture, where it is refuted."""
-    if printed.outcome not in (Outcome.FAILS, Outcome.REFUTED):
-        return ""
-    if printed.scope or len(printed.parts) == 1:
-        return sentence([printed])
-    parts = sorted(printed.deciding, key=lambda part: (part.size is None, -(part.size or 0.0)))
-    words = "; ".join(f"{part.says} failed, {part.by}" if part.by else f"{part.says} failed" for part in parts)
-    return f"{printed.title[0].upper()}{printed.title[1:]}: {words}."
-
-
-def _folded(report: AuditReport, statement: Statement) -> list[str]:
-    """A statement without an erratum: one line, with the rest folded."""
-    said = "A statement of ours." if statement.own else "No erratum found."
-    title = escape(f"{statement.id}. {statement.title}", quote=False)
-    return [
-        "<details>",
-        f"<summary>{title}</summary>",
-        "",
-        said,
-        "",
-        *_rest(report, statement),
-        "</details>",
-        "",
-    ]
-
-
-def _rest(report: AuditReport, statement: Statement) -> list[str]:
-    """Text and assumptions of a statement, its largest errors and its grounds."""
-    lines = [statement.text, ""]
-    for name, formula in statement.forms:
-        lines += [f"{name}:", "", *formulas.as_markdown(formula), ""]
-    lines += [line for said in assumed(statement) for line in (said, "")]
-    shown = [cell for cell in cells(report.table) if cell[0].statement == statement.id]
-    if shown:
-        entries = [[c[0].check, c[0].level, *worst_forms([row for row in c if row.inside])] for c in shown]
-        head = ["check", "level", statement.source.short, "corrected", "expected"]
-        lines += [*markdown_table([head, *entries]), ""]
-    return [*lines, *_rests(report, statement), ""]
-
-
-def _rests(report: AuditReport, statement: Statement) -> list[str]:
-    """Grounds of a statement, or of each of its clauses with its formula, as Markdown."""
-    found = []
-    for clause in statement.clauses:
-        labels = [one for one in report.labels_of_proofs.get(statement.id, ()) if one.clause == clause.name]
-        words = [label.words for label in (*labels, *clause.in_words)]
-        names = {check.name for check in clause.checks}
-        measured = any(row.statement == statement.id and row.check in names for row in report.table)
-        words += ["measured, as the table says"] if measured else []
-        name = f"- *{clause.name}*: rests on: " if clause.name else "Rests on: "
-        found.append(f"{name}{'; '.join(words)}.")
-        if clause.formula:
-            found += ["", *(f"  {line}" for line in formulas.as_markdown(clause.formula)), ""]
-    return found
+def _parts(statement: Statement, erratum: Erratum, name: str) -> list[str]:
+    """Lines of an erratum, a part each; a remark that has no other parts is one line."""
+    if not erratum.stands:
+        return [f"{name}{_readable(erratum.right)}"]
+    quoted = statement.source.where.removeprefix("as ")
+    lines = [name.rstrip(), ""] if name else []
+    lines.append(f"- **Stands:** {_readable(erratum.stands)}")
+    if erratum.quoted:
+        lines.append(f"- **{quoted[0].upper()}{quoted[1:]}:** {_readable(erratum.quoted)}")
+    if erratum.setting:
+        lines.append(f"- **At** {_readable(erratum.setting)}: {_readable(erratum.found)}")
+    return [*lines, f"- **{erratum.last}:** {_readable(erratum.right)}"]
 
 
 def main() -> None:
     """Write the page, in a clone of the repository."""
     files.writable("PAGE", PAGE)
-    files.write(PAGE, errata_page(audit(built_in(), quick=True, progress=True)).encode())
+    files.write(PAGE, errata_page(one for paper in built_in() for one in paper.statements).encode())
 
 
 if __name__ == "__main__":

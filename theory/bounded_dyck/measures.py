@@ -78,16 +78,7 @@ def right_without_balance(runs: Runs, level: str) -> float:
 
     1 where no such layer is right.
     """
-    return _without_balance(right_and_balanced())
-
-
-def right_without_balance_any_k(runs: Runs, level: str) -> float:
-    """`right_without_balance` with a layer for one type of brackets among them."""
-    return _without_balance([*right_and_balanced(), one_type()])
-
-
-def _without_balance(rows: list[dict[str, bool]]) -> float:
-    layers = [row for row in rows if row["right"] and not row["silent"]]
+    layers = [row for row in right_and_balanced() if row["right"] and not row["silent"]]
     return float(np.mean([not row["(11)"] for row in layers])) if layers else 1.0
 
 
@@ -406,36 +397,12 @@ def _prefixes(language: DyckLanguage, length: int) -> list[tuple[list[int], list
     return found
 
 
-@once
-def wrong_without_link() -> float:
-    """Share of such layers that are wrong at some length without the link: k = 2, D = 2 and 3, four seeds each."""
-    languages = (DyckLanguage(2, 2), DyckLanguage(2, 3))
-    layers = [(hypotheses.balanced_at_closing_queries(one, seed), one) for one in languages for seed in range(4)]
-    return float(np.mean([not right_at_every_length(*pair) for pair in layers]))
-
-
-def _encoded(language: DyckLanguage, *, shared: bool) -> Layer:
-    """A balanced layer on random encodings, of START like the first open bracket if they are shared."""
-    encodings = np.random.default_rng(0).normal(size=(language.n_states, language.n_states + 2))
-    if shared:
-        encodings[language.start] = encodings[language.open(0, 1)]
-    return hypotheses.encoded_layer(balance.balanced_layer(language, 0), encodings)
-
-
 def encoded_predictions(runs: Runs, level: str) -> float:
     """Largest error, as of `exact_predictions`, on random encodings of all states, whose rank is 2 k D + 1."""
     language = runs.setting.language
-    layer = _encoded(language, shared=False)
+    encodings = np.random.default_rng(0).normal(size=(language.n_states, language.n_states + 2))
+    layer = hypotheses.encoded_layer(balance.balanced_layer(language, 0), encodings)
     return _largest_error(language, layer, balance.exact_head(layer, language), Layer.features)
-
-
-def shared_start(runs: Runs, level: str) -> float:
-    """Least error of any head if START has the encoding of an open bracket, so that only the others are independent."""
-    language = runs.setting.language
-    bags = language.bags([[], [0]])
-    features = _encoded(language, shared=True).features(bags)
-    alike = np.abs(features[0] - features[1]).max() < 1e-9
-    return float(np.abs(bags.target[0] - bags.target[1]).max() / 2) if alike else 0.0
 
 
 def values_violation(runs: Runs, level: str) -> float:

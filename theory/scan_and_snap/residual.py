@@ -11,6 +11,7 @@ Source: Tian, Wang, Chen, Du (2023), arXiv 2305.16380, Section 7.
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -47,19 +48,21 @@ def speed(shares: np.ndarray, query: np.ndarray, vocab_size: int, *, connected: 
     return out
 
 
-def local_classes(n_queries: int, n_each: int, common: float, shared: float) -> tuple[np.ndarray, np.ndarray]:
+def local_classes(
+    n_queries: int, n_each: int, common: float, shared: float, *, every: bool = True
+) -> tuple[np.ndarray, np.ndarray]:
     """Features and queries of n_queries times n_each classes, alike in all but the names of their tokens.
 
     A token common to the classes of a query (feature ``common``), one that class j of every query has (``shared``:
-    locally distinct, globally common), and one of the class alone with the rest.
+    locally distinct, globally common), for every j or for the first alone, and one of the class alone with the rest.
     """
     n_classes = n_queries * n_each
     query, own = np.divmod(np.arange(n_classes), n_each)
     features = np.zeros((n_classes, n_queries + n_each + n_classes))
     classes = np.arange(n_classes)
     features[classes, query] = common
-    features[classes, n_queries + own] = shared
-    features[classes, n_queries + n_each + classes] = np.sqrt(1 - common**2 - shared**2)
+    features[classes, n_queries + own] = np.where(every | (own == 0), shared, 0.0)
+    features[classes, n_queries + n_each + classes] = np.sqrt(1 - (features**2).sum(axis=1))
     return features, query
 
 
@@ -77,6 +80,11 @@ def local_share(n_queries: Any, n_each: Any) -> Any:
     """
     c = n_each
     return (c**2 - 1) / ((n_queries - 1) * (c**2 + c - 1))
+
+
+def one_local_share(n_queries: Any, n_each: Any) -> Any:
+    """`local_share` where the first class of each query alone has such a token: beta is 2 shared^2 c^2/(c + 1)^2."""
+    return (n_each**2 - 1) / ((n_queries - 1) * n_each**2)
 
 
 def random_classes(seed: int, n_queries: int, n_each: int) -> tuple[np.ndarray, np.ndarray]:
@@ -175,10 +183,10 @@ def local_distinct(runs: Runs, level: str) -> float:
 def local_distinct_corrected(runs: Runs, level: str) -> float:
     """In equal classes: share of cases on the wrong side of `local_share`, 5% off it on each side."""
     wrong = []
-    for n_queries, n_each in _SHAPES:
+    for (n_queries, n_each), every in itertools.product(_SHAPES, (True, False)):
         for common in (0.01, 0.05):
-            edge = common * np.sqrt(local_share(n_queries, n_each))
+            edge = common * np.sqrt((local_share if every else one_local_share)(n_queries, n_each))
             for factor, sign in ((0.95, 1), (1.05, -1)):
-                features, query = local_classes(n_queries, n_each, common, factor * edge)
+                features, query = local_classes(n_queries, n_each, common, factor * edge, every=every)
                 wrong.append(sign * speed(features, query, 10**9)[0, n_queries] <= 0)
     return float(np.mean(wrong))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from theory.scan_and_snap._register import attention, beyond, classes, decoder, visits
+from theory.scan_and_snap._register import attention, beyond, classes, decoder, transition, visits
 from theory.scan_and_snap._register.common import COLUMNS, ENCLOSING, LEVELS
 
 __all__ = ["COLUMNS", "ENCLOSING", "LEVELS", "STATEMENTS"]
@@ -12,5 +12,6 @@ STATEMENTS = (
     *visits.STATEMENTS,
     *classes.STATEMENTS,
     *attention.STATEMENTS,
+    *transition.STATEMENTS,
     *beyond.STATEMENTS,
 )

@@ -32,6 +32,13 @@ def no_crossings() -> dict[str, Any]:
     return {"sizes": [m for m in range(2, 100) if math.isnan(bounds.crossings(m)[0])]}
 
 
+def first_crossing(m: int, exponent: float) -> dict[str, Any]:
+    """omega_0 of Lemma 8 at M = m over the printed order, 1/(M^a ln M)."""
+    margin = bounds.crossings(m)[0]
+    excess = 1 + math.log(margin) / math.log(m)
+    return {"ratio": excess * m**exponent * math.log(m)}
+
+
 def printed_order(exponent: float) -> dict[str, Any]:
     """log2 of the M from which on the printed order of omega_0, 1/(M^a ln M), is above its leading term."""
 
@@ -59,11 +66,17 @@ def visits(delta: float) -> dict[str, Any]:
     return {"fails": [n for n in range(1, 1000) if excess(n) >= 0], "by": excess(1)}
 
 
-def residual_gap(m: int, n: int, k: int, eta_y: float, delta: float) -> dict[str, Any]:
-    """sigma' of (62) for N_n = Nbar - Delta against its printed bound."""
+def _margin(time: float, m: float) -> float:
+    """x = M h at eta_Y s = time, by (45): for any M that a float can be."""
+    return brentq(lambda x: (math.expm1(x) + (m - 1) * x) / m - time, 0, 2 * math.log(m) + time)
+
+
+def residual_gap(m: float, n: int, k: int, eta_y: float, delta: float) -> dict[str, Any]:
+    """sigma' of (62) for N_n = Nbar - Delta against its printed bound, and that against ln M."""
     mean, gap = math.ceil(n / k), math.ceil(math.sqrt(n * math.log(1 / delta)))
-    low, high = m - 1 + np.exp(m * decoder.h(np.array([mean - gap, mean]), vocab_size=m, eta_y=eta_y))
-    return {"mean": mean, "gap": gap, "sigma": float(high / low - 1), "bound": eta_y * gap / 3}
+    low, high = (m - 1 + math.exp(_margin(eta_y * visits, m)) for visits in (mean - gap, mean))
+    sigma, bound = high / low - 1, eta_y * gap / 3
+    return {"mean": mean, "gap": gap, "sigma": sigma, "bound": bound, "ratio": sigma / bound, "log": math.log(m)}
 
 
 def residual_gap_fails() -> dict[str, Any]:
@@ -118,6 +131,57 @@ def without_m(sizes: list[int]) -> dict[str, Any]:
 def slowdown(k: int, m: int, rho: float) -> dict[str, Any]:
     """s of the full flow, and what (43) has for it."""
     return {"s": attention.full_flow_slowdown(vocab_size=m, n_classes=k, overlap=rho), "printed": 1 - rho}
+
+
+def _one_common(k: int, m: int, rho: float) -> SequenceClasses:
+    """Classes with one common token and an overlap, five distinct tokens each, as the audit's settings have them."""
+    distinct = np.array([1.0, 0.8, 0.6, 0.4, 0.2])
+    common = float(np.sqrt(rho / (1 - rho) * (distinct**2).sum()))
+    return SequenceClasses.single_common_token(k, m, common=common, distinct=distinct)
+
+
+def class_factor(k: int, m: int, rho: float, eta_y: float, eta_z: float, t: float) -> dict[str, Any]:
+    """(10) and (12) as printed against the modified flow: the common token's speed, and growth of the dominant one."""
+    classes = _one_common(k, m, rho)
+    times = np.concatenate([[0.0], np.geomspace(0.01, t, 400)])
+    flow = gradient_flow(classes, eta_y=eta_y, eta_z=eta_z, t_end=t, times=times, decoder="modified").dataset
+    shares = flow["attention"].values
+    features = shares / np.linalg.norm(shares, axis=2, keepdims=True)
+    law: dict[str, Any] = {"vocab_size": m, "n_classes": k, "eta_y": eta_y}
+    xi = decoder.gamma(times, **law)[:, None] * bounds.xi_over_gamma(features @ features.transpose(0, 2, 1), m)
+    printed = -eta_z * ((1 - features[-1, :, 0] ** 2) * xi[-1]).sum()
+    top = int(classes.distinct_tokens(0)[0])
+    chi = 2 * float(flow["z"].values[-1, 0, top])
+    exponent = eta_z * float(np.trapezoid(xi[:, 0], times))
+    moved = float(flow["z_velocity"].values[-1, 0, 0])
+    return {
+        "speed": moved,
+        "printed": float(printed),
+        "times": float(printed) / moved,
+        "log_chi": chi,
+        "least": 2 * float(features[0, 0, top]) ** 2 * exponent,
+        "most": 2 * exponent,
+    }
+
+
+def lower_limit(k: int, m: int, rho: float, eta_y: float, eta_z: float, t: float) -> dict[str, Any]:
+    """B as (14) prints it, at the start and at a time, against the common token's fall in the modified flow."""
+    law: dict[str, Any] = {"vocab_size": m, "n_classes": k, "eta_y": eta_y, "eta_z": eta_z}
+    start, late = (float(attention.printed_growth_exponent(one, **law, c0=1 / (k * rho**2))) for one in (0.0, t))
+    flow = gradient_flow(_one_common(k, m, rho), eta_y=eta_y, eta_z=eta_z, t_end=t, n_times=2, decoder="modified")
+    return {"start": start, "late": late, "fall": -float(flow.final.Z[0, 0])}
+
+
+def local_tokens(queries: int, each: int, m: int, common: float, shared: float) -> dict[str, Any]:
+    """Section 7: the share from which on a locally distinct token loses, and the speed of one in gamma eta_Z/K."""
+    features, query = residual.local_classes(queries, each, common, shared, every=False)
+    speed = residual.speed(features, query, m)[0]
+    return {
+        "k": queries * each,
+        "edge": residual.one_local_share(queries, each),
+        "every": residual.local_share(queries, each),
+        "speed": float(speed[queries]),
+    }
 
 
 def branches(sizes: list[int]) -> dict[str, Any]:
@@ -198,12 +262,13 @@ def moved_lengths(k: int, m: int, common: float, eta_y: float, eta_z: float, by_
 
 
 STUDIES = (
-    Study("lag", lag, {"m": 20, "eta_y": 0.9, "powers": [3, 4, 5, 6]}),
+    Study("lag", lag, {"m": 1000, "eta_y": 0.9, "powers": [3, 4, 5, 6]}),
     Study("no_crossings", no_crossings),
+    Study("first_crossing", first_crossing, {"m": 100, "exponent": 0.99}),
     Study("printed_order", printed_order, {"exponent": 0.99}),
     Study("late_constant", late_constant, {"m": 1.6e8, "accuracy": 5e-5}),
     Study("visits", visits, {"delta": 0.05}),
-    Study("residual_gap", residual_gap, {"m": 1000, "n": 40, "k": 2, "eta_y": 0.9, "delta": 0.05}),
+    Study("residual_gap", residual_gap, {"m": 1e100, "n": 4798, "k": 2, "eta_y": 0.1, "delta": 0.053}),
     Study("residual_gap_fails", residual_gap_fails),
     Study("rounded", rounded, {"k": 2}),
     Study("star", star, {"m": 10, "weak": 1 / 1000, "strong": 3 / 5}),
@@ -214,6 +279,9 @@ STUDIES = (
     ),
     Study("without_m", without_m, {"sizes": [1000, 100_000]}),
     Study("slowdown", slowdown, {"k": 10, "m": 1000, "rho": 0.011}),
+    Study("class_factor", class_factor, {"k": 4, "m": 8000, "rho": 0.075, "eta_y": 1.0, "eta_z": 1e-3, "t": 150.0}),
+    Study("lower_limit", lower_limit, {"k": 10, "m": 1000, "rho": 0.009, "eta_y": 1.0, "eta_z": 1e-3, "t": 300.0}),
+    Study("local_tokens", local_tokens, {"queries": 2, "each": 2, "m": 1000, "common": 0.2, "shared": 0.2}),
     Study("branches", branches, {"sizes": [1000, 100]}),
     Study("faster_decoder", faster_decoder, {"k": 10, "m": 1000, "eta_y": 1.0}),
     Study("own_beta", own_beta, {"part": 3}),

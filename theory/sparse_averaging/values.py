@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from dynamics.data import averaging as tasks
 from dynamics.units.attention_unit import attention_weights
 from theory.sparse_averaging import matching, moments
+from theory.sparse_averaging.proofs import groups
 from theory.values import Study
 
 _BLAS = "which sets fail depends on the library that sums"
@@ -52,6 +54,12 @@ def without_blank(x: list[int], m: int) -> dict[str, Any]:
     return {"pairs": int(tasks.match2(tokens, m).sum()), "ones": bool(np.abs(found - 1).max() < 1e-6)}
 
 
+def conjecture(root: int) -> dict[str, Any]:
+    """m H D of the two layers of groups at N = root^3, and N / log2 N."""
+    n = root**3
+    return {"n": n, "ours": float(groups.size(n)), "bound": n / math.log2(n), "log2": n.bit_length() - 1}
+
+
 STUDIES = (
     Study(
         "float_curve",
@@ -74,5 +82,6 @@ STUDIES = (
         (_BLAS,),
         quick=False,
     ),
+    Study("conjecture", conjecture, {"root": 1024}),
     Study("without_blank", without_blank, {"x": [1, 2, 3, 4], "m": 11}),
 )

@@ -69,6 +69,8 @@ _LETTER = re.compile(rf"(?<![A-Za-z.])({'|'.join(_GREEK)})(?![A-Za-z])")
 _CODE = re.compile(r"\b(?:dynamics|theory|yzflow)(?:\.\w+)+")
 _SIGNS = (
     ("&gt;&gt;", "≫"),
+    ("&lt;&lt;", "≪"),
+    ("&lt;~", "≲"),
     ("&gt;=", "≥"),
     ("&lt;=", "≤"),
     (" != ", " ≠ "),

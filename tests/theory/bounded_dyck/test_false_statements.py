@@ -45,7 +45,7 @@ def afresh():
 
 
 KEPT = (
-    *(getattr(measures, name).__wrapped__ for name in ("silent_sets", "wrong_without_link")),
+    measures.silent_sets.__wrapped__,
     *(getattr(measures_of_pruning, name).__wrapped__ for name in ("certificates_hold", "one_layer_of_two")),
     measures_of_pruning._slopes,
 )

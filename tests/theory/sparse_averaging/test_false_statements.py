@@ -690,8 +690,8 @@ def test_labels_say_what_is_proved():
 
 def test_the_conjecture_is_refuted_for_few_residues_and_open_for_more():
     one = statements.REGISTER["Sparse averaging: Conjecture"]
-    assert one.title == "Triples: refuted for M = O(N) in the model written out"
-    assert one.refuted.startswith("for M = O(N) as published") and one.refuted.endswith("in the model written out")
+    assert one.title == "Triples: refuted in part, where tokens know their positions"
+    assert one.refuted.startswith("for M = O(N) as published") and one.refuted.endswith("tokens know their positions")
     open_, refuted = (
         [label for label in one.trust if label.clause.startswith(f"published form, M = {m}")] for m in ("N^a", "O(N)")
     )

@@ -8,7 +8,7 @@ from theory.bounded_dyck import measures as checks
 from theory.bounded_dyck._register import assumptions as assumed
 from theory.bounded_dyck._register.common import PROOFS, TRAINED, exact, statement
 from theory.bounded_dyck.proofs import cross_entropy, theorem2, weight_decay
-from theory.statements import Check, Clause, Hypothesis, Remark
+from theory.statements import Check, Clause, Remark
 from theory.symbolic import part
 from theory.symbolic.printing import tex
 
@@ -34,19 +34,16 @@ STATEMENTS = (
         assumptions=(assumed.MINIMAL, assumed.NO_FLOOR, assumed.TYPES, assumed.DEPTH, assumed.LIPSCHITZ),
         errata=(
             Remark(
-                "The constant is explicit: n pairs, gamma-Lipschitz heads, outputs tau apart after them; n up to N/2 "
-                "- D fits into length N. A loss within pi tau^2/16 of its least, tau the distance of the exact "
-                "distributions and pi the weight in it of the rarer of the two prefixes, leaves outputs tau/2 apart."
-            ),
-            Hypothesis(
-                "Below level d + 2, which the prefixes of (16) do not reach, the levels between are opened once, and "
-                "the bound is larger by 1 + 1/n for each."
+                "The constant is explicit: n pairs, gamma-Lipschitz heads, outputs tau apart after them; n up to N/2 -"
+                " D fits into length N. A loss within pi tau^2/16 of its least, tau the distance of the exact"
+                " distributions and pi the weight in it of the rarer of the two prefixes, leaves outputs tau/2 apart."
+                " Below level d + 2, which the prefixes of (16) do not reach, it is larger by 1 + 1/n for each level"
+                " between, which C absorbs."
             ),
             Remark(
-                "The cross-entropy serves as well as the squared loss, although no finite weights attain its least "
-                "(footnote 1): its excess, in nats, is never below that of the squared loss, and two prefixes of "
-                "weights pi_1 and pi_2 share it. One more pair between the first level and the last divides the weight "
-                "of a prefix by k/(q(1 - q)): to speak of n pairs, the excess must fall exponentially with n."
+                "The cross-entropy serves as well as the squared loss, although no finite weights attain its least"
+                " (footnote 1): its excess, in nats, is never below that of the squared loss. One more pair divides the"
+                " weight of a prefix by k/(q(1 - q)): to speak of n pairs, the excess must fall exponentially with n."
             ),
         ),
         clauses=(
@@ -129,9 +126,9 @@ STATEMENTS = (
         ),
         errata=(
             Remark(
-                "LN without a floor takes off the scale of W_V: with decay on W_V a smaller one has the same outputs "
-                "and the smaller objective, and there is no minimiser. The proof asks for no more than an objective of "
-                "at most lambda R_0."
+                "LN without a floor takes off the scale of W_V: with decay on W_V a smaller one has the same outputs"
+                " and the smaller objective, and there is no minimiser. The proof asks for no more than an objective of"
+                " at most lambda R_0."
             ),
         ),
         clauses=(

@@ -8,7 +8,7 @@ from theory.bounded_dyck import measures_of_pruning as checks
 from theory.bounded_dyck._register import assumptions as assumed
 from theory.bounded_dyck._register.common import exact, statement
 from theory.bounded_dyck.proofs import lottery
-from theory.statements import Clause, Hypothesis
+from theory.statements import Clause, Remark
 from theory.symbolic import part
 from theory.symbolic.printing import tex
 
@@ -81,10 +81,10 @@ STATEMENTS = (
         r"\Pr\bigl[\exists \text{ pruned } \tilde T: \sup_X \|\tilde T(X) - T(X)\| \le \epsilon\bigr] \ge 1 - \delta",
         assumptions=(assumed.UNIFORM, assumed.NORM, assumed.BALL, assumed.IDENTITY),
         errata=(
-            Hypothesis("It needs width for weights above one: a sum of n products reaches n/8 on average."),
-            Hypothesis(
-                "LN must have a floor, C > 0, for a bound that holds for all inputs; without one it does for inputs "
-                "whose mixtures stay away from zero."
+            Remark("Width is needed for weights above one, too: a sum of n products reaches n/8 on average."),
+            Remark(
+                "A bound for all inputs is built here with a floor in LN, C > 0, and without one for inputs whose"
+                " mixtures stay away from zero."
             ),
         ),
         clauses=(

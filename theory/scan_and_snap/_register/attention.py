@@ -1,28 +1,21 @@
-"""Statements on attention: Lemmas 4 and 18, Theorems 2 to 4, and what comes with them."""
+"""Statements on attention: Lemmas 4 and 18, Theorems 2 and 3, and what comes with them."""
 
 from __future__ import annotations
 
-from theory.scan_and_snap import bounds, foreseen, initial
+from theory.scan_and_snap import foreseen, initial
 from theory.scan_and_snap import measures as checks
 from theory.scan_and_snap._register import formulas as f
 from theory.scan_and_snap._register.assumptions import (
     ANY_RATES,
-    ASSUMPTION_1,
     COMMON_FALL,
-    DECODER,
     DOMINANT,
-    EIGHT_TOKENS,
     FAST_FOR_VOCABULARY,
     ONE_COMMON,
     ONE_QUERY,
-    ONE_SHARE,
-    SMALL_OVERLAP,
     SOME_DISTINCT,
     SYMMETRIC,
     THEOREM_1,
-    UNIFORM,
     ZERO_ATTENTION,
-    ZERO_DECODER,
 )
 from theory.scan_and_snap._register.common import (
     ALL,
@@ -30,18 +23,15 @@ from theory.scan_and_snap._register.common import (
     MODIFIED,
     PROOFS,
     at_any_rates,
-    closed,
     flowing,
     signs,
     statement,
 )
-from theory.statements import Check, Clause, Hypothesis, Remark, Slip
+from theory.statements import Check, Clause, FalseAsPrinted, RefutedInPart, Remark
 from theory.symbolic import part
 from theory.values import value
 
-_FASTER, _ENDS = value("scan_and_snap.faster_decoder"), value("scan_and_snap.branches.sizes")
-_LARGE, _SMALL = value("scan_and_snap.branches.errors")
-_SLOPES = f.branch_slopes()
+_FACTOR = value("scan_and_snap.class_factor")
 
 STATEMENTS = (
     statement(
@@ -53,7 +43,15 @@ STATEMENTS = (
         corrected=rf"\dot z_{{ml}} = {f.LEMMA_4}",
         assumptions=THEOREM_1,
         errata=(
-            "One class is drawn a step and acts with its probability; as printed every rate is K times too large.",
+            FalseAsPrinted(
+                "A factor 1/K: one class is drawn a step, and each acts with its probability.",
+                stands="Every direction and sign, and the ratio of any two speeds.",
+                quoted="dz_m/dt = eta_Z gamma sum_n diag(f_n) sum_n' beta_nn' (f_n f_n^T - I) f_n' (10).",
+                setting="K = {k}, M = {m:,}, rho = {rho:g}, eta_Y = {eta_y:g}, eta_Z = {eta_z:g}, t = {t:g}",
+                found="the common token moves by {speed:.2e} a step in the modified flow, where (10) has {printed:.2e},"
+                " {times:.1f} times as much.",
+                numbers=_FACTOR,
+            ),
         ),
         prove=PROOFS["lemma4"],
         checks=(
@@ -77,7 +75,13 @@ STATEMENTS = (
         sharper="in (10) itself Assumption 1(c) is not needed: the signs are those at any learning rates.",
         assumptions=THEOREM_1,
         predicts=foreseen.lengths,
-        errata=("The rate is K times too large, as in Lemma 4; its sign is right.",),
+        errata=(
+            Remark(
+                "The rate has Lemma 4's factor 1/K, which its sign does not see.",
+                stands="The sign, which is the claim.",
+                quoted="dz_ml/dt = eta_Z gamma f_nl^2 sum_n' beta_nn' f_n.f_n' > 0 (98).",
+            ),
+        ),
         prove=part(PROOFS["theorem2"], "distinct token"),
         checks=(
             signs(
@@ -113,7 +117,13 @@ STATEMENTS = (
         sharper="in (10) itself Assumption 1(c) is not needed: the signs are those at any learning rates.",
         assumptions=(*THEOREM_1, ONE_COMMON, SOME_DISTINCT),
         predicts=foreseen.lengths,
-        errata=("The rate is K times too large, as in Lemma 4; its sign is right.",),
+        errata=(
+            Remark(
+                "The rate has Lemma 4's factor 1/K, which its sign does not see.",
+                stands="The sign, which is the claim.",
+                quoted="dz_ml/dt = -eta_Z sum_n (1 - f_nl^2) xi_n < 0 (100).",
+            ),
+        ),
         prove=part(
             PROOFS["theorem2"],
             "common token",
@@ -177,12 +187,16 @@ STATEMENTS = (
         sharper="in (10) itself Assumption 1(c) is not needed: (11) is exact, and (12) holds, at any learning rates.",
         assumptions=THEOREM_1,
         errata=(
-            "B_n is K times too large, as the rates of Lemma 4 are; the lower bound then fails as long as f_nl0^2 is"
-            " below K times its start in the mean over B_n, hence always for f_nl0(0)^2 >= 1/K.",
-            Remark(
-                "Exact in the theory flow; in the full flow f moves while Y accumulates it: (11) holds to "
-                "O(eta_Z/eta_Y)."
+            RefutedInPart(
+                "B_n = (eta_Z/K) int_0^t xi_n, with the class's probability as in Lemma 4. Both bounds hold with it.",
+                stands="(11), the growth of the leading token, and the upper bound of (12).",
+                quoted="exp(2 f_nl0(0)^2 B_n) <= chi_l0, B_n = eta_Z int_0^t xi_n (12).",
+                setting="K = {k}, M = {m:,}, rho = {rho:g}, eta_Y = {eta_y:g}, eta_Z = {eta_z:g}, t = {t:g}",
+                found="ln chi_l0 is {log_chi:.2e}, where (12) has {least:.2e} at least. It fails at all times where"
+                " f_nl0(0)^2 is 1/K or more.",
+                numbers=_FACTOR,
             ),
+            Remark("In the full flow (11) holds to order eta_Z/eta_Y, since f moves while Y accumulates it."),
         ),
         clauses=(
             Clause(
@@ -303,156 +317,6 @@ STATEMENTS = (
                 "a lead in the true gradient",
                 r"f_{nl} > f_{nl'} \text{ for good}",
                 not_examined=("it may shrink (finding 8); whether it may be lost was measured at some settings only",),
-            ),
-        ),
-    ),
-    statement(
-        "Theorem 4",
-        "Phase transition",
-        "With one common token in every class, the growth exponent is a logarithm of Gamma(t).",
-        r"B_n(t) = \tfrac14\ln(C_0 + 4\Gamma(t)),\quad C_0 = \rho_0^4/K\ \text{(13, 14, 124)}",
-        corrected=rf"B(t) = {f.EXPONENT},\quad C_0 \sim {f.SPEED_CONSTANT} \text{{ for }} \tfrac1M \ll"
-        r" \tfrac{P_c^2}{\rho_0^2} \ll \tfrac1K,\quad B_n = \tfrac BK",
-        assumptions=(
-            *ASSUMPTION_1,
-            ZERO_DECODER,
-            *DECODER,
-            UNIFORM,
-            *SMALL_OVERLAP,
-            ONE_SHARE,
-            ONE_COMMON,
-            ONE_QUERY,
-        ),
-        predicts=foreseen.transition,
-        errata=(
-            "(14), (124), (129) drop the lower limit: B(0) = ln(C_0)/4.",
-            "(13) has K (K - 1) terms in z' and K - 1 in xi, and gives both the same C_0.",
-            "The snapping stage repeats Theorem 1(b)'s gamma, whose logarithm lacks M.",
-            Hypothesis(
-                "rho_0 and P_c have no index of the class: the common token needs one f_n in all classes. Equal"
-                " overlaps say so of three classes or more; two classes with f_1 and f_2 begin (1 - (f_1^2 + f_2^2)/2)/"
-                "(1 - f_1 f_2) times as fast as with one f_n at that overlap, a factor between 1/2 and 1."
-            ),
-            Slip("Fig. 9's caption has nu = eta_Z/eta_Y; the text, (130) and the panels have nu = eta_Y/eta_Z."),
-        ),
-        clauses=(
-            Clause(
-                "(128), the accumulated speed",
-                rf"\Gamma(t) = \eta_Z\int_0^t\gamma = {f.ACCUMULATED}",
-                prove=part(PROOFS["theorem4"], "Gamma"),
-            ),
-            Clause(
-                "B where the speed is that of a constant C_0",
-                rf"\dot z = -\eta_Z\gamma\frac{{e^{{4z}}}}{{C_0}}:\quad -z(t) = B(t) = {f.EXPONENT}",
-                prove=part(PROOFS["theorem4"], "dB/dt", "dz/dt", "B(0)", "z(0)"),
-            ),
-            Clause(
-                "C_0 to leading order",
-                rf"C_0 \sim {f.SPEED_CONSTANT} \text{{ for }} M\rho \to \infty,\ \rho = \tfrac{{P_c^2}}{{\rho_0^2}}"
-                r" \to 0",
-                prove=part(
-                    PROOFS["theorem4"],
-                    "C_0",
-                    "the common token falls at xi",
-                    prose=("C_0 to leading order, first M rho to infinity and then rho to 0",),
-                ),
-            ),
-            Clause(
-                "the common token's fall",
-                r"-z(t) \approx B(t) \text{ with that } C_0",
-                checks=(
-                    flowing(
-                        "fall of the common token against B",
-                        ALL,
-                        checks.theorem4_printed,
-                        checks.theorem4_corrected,
-                        tolerance=0.15,
-                        expected=MODIFIED,
-                        says="the growth exponent B",
-                    ),
-                ),
-            ),
-            Clause(
-                "C_0 that is exact at the start",
-                rf"C_0 = {f.START_CONSTANT},\quad \text{{in the full flow}}\ {f.FULL_START_CONSTANT}",
-                prove=part(PROOFS["theorem4"], "at the start"),
-                checks=(
-                    Check(
-                        "first fall against B with the exact C_0",
-                        FLOWS,
-                        checks.theorem4_start,
-                        tolerance=0.02,
-                        expected=FLOWS,
-                        suffices=(ZERO_DECODER, UNIFORM, ONE_SHARE, ONE_COMMON, ONE_QUERY),
-                        says="the first growth with the exact C_0",
-                    ),
-                ),
-            ),
-        ),
-    ),
-    statement(
-        "Theorem 4, branches",
-        "The two branches of B",
-        "Gamma by its early and by its late form; the two are asymptotic, t0' and t0 are where the paper uses them.",
-        r"4\Gamma = \frac{2(M-1)^2}{KM^2}\eta_Y\eta_Zt^2 \text{ for } t < t_0' = \frac{K\ln M}{\eta_Y},\quad 4\Gamma"
-        r" = \frac{2K(M-1)^2}{M^2}\frac{\eta_Z}{\eta_Y}\ln^2\frac{M\eta_Yt}{K} \text{ for } t \ge t_0 ="
-        r" \frac{2(1+o(1))K\ln M}{\eta_Y}\ \text{(14)}",
-        corrected=rf"4\Gamma = {f.BRANCHES}\ \text{{(128)}}",
-        errata=(
-            f"At their own ends the branches of 4 Gamma are too large by {_LARGE[0]:.1%} (t0') and {_LARGE[1]:.1%} (t0)"
-            f" at M = {_ENDS[0]}, {_SMALL[0]:.1%} and {_SMALL[1]:.1%} at M = {_ENDS[1]}; the error falls like"
-            f" {_SLOPES[0]:.2f}/ln M and {_SLOPES[1]:.2f}/ln M only. In B it is at most a quarter of that.",
-        ),
-        assumptions=DECODER,
-        prove=part(PROOFS["theorem4"], "Gamma", "time by (45)", "4 Gamma", "x - ln(M eta_Y t/K)", "branches"),
-        checks=(
-            closed(
-                "4 Gamma at t0' and t0 against the integral of gamma",
-                bounds.branches_printed,
-                bounds.branches_corrected,
-                tolerance=0.05,
-            ),
-        ),
-    ),
-    statement(
-        "Equations 131 to 133",
-        "How B depends on the rates",
-        "Insights (a) and (b): both rates together make B larger; the decoder's rate alone makes it smaller, late.",
-        r"B_n(t_0) \text{ depends on } \nu = \tfrac{\eta_Y}{\eta_Z} \text{ alone (131)};\quad B_n ="
-        r" (1+o(1))\tfrac12\ln\ln\tfrac{M\eta_Yt}{K} + \tfrac14\ln\tfrac{2K(M-1)^2}{M^2\nu} \text{ for } t \gg"
-        r" \frac{e^{1/\sqrt{2\nu}}}{M\eta_Y}\ \text{(132, 133)}",
-        corrected=rf"\text{{(132) for }} \ln\tfrac{{M\eta_Yt}}{{K}} \gg {f.LATE_MARGIN}",
-        assumptions=DECODER,
-        errata=(
-            Slip(
-                f"(132): the condition 4 Gamma >> C_0 = 1 is ln(M eta_Y t/K) >> {f.late_margin}; in our copy nu "
-                "stands in it as eta_Z/eta_Y would, as in Fig. 9's caption, and K = 1."
-            ),
-            "Insight (b), fixed eta_Z, holds late only: early B grows with eta_Y. It holds from the upper crossing of"
-            f" Lemma 8 on for M >= 8; at M = {_FASTER['m']}, K = {_FASTER['k']}, eta_Y = {_FASTER['eta_y']:g} from t ="
-            f" {_FASTER['until']:.0f} on (t0' = {_FASTER['scanning']:.0f}, t0 = {_FASTER['snapping']:.0f}).",
-        ),
-        clauses=(
-            Clause(
-                "(131) and insight (a)",
-                rf"\Gamma = {f.ACCUMULATED_BY_RATIO},\quad \nu = \tfrac{{\eta_Y}}{{\eta_Z}}",
-                prove=part(PROOFS["theorem4"], "(131)", "insight (a)"),
-                checks=(closed("(131) and insight (a), fixed nu", bounds.insight_a),),
-            ),
-            Clause(
-                "insight (b)",
-                rf"\eta_Z \text{{ fixed}}:\quad \mathrm{{sign}}\,\frac{{dB}}{{d\eta_Y}} ="
-                rf" \mathrm{{sign}}\big({f.DECODER_RATE_SIGN}\big),\quad x = Mh",
-                prove=part(PROOFS["theorem4"], "insight (b)", "time by (45)"),
-                checks=(
-                    closed("insight (b), from the upper crossing on", bounds.insight_b),
-                    closed("insight (b) from M = 8 on, at any eta_Y", bounds.insight_b, suffices=(EIGHT_TOKENS,)),
-                ),
-            ),
-            Clause(
-                "(132), (133)",
-                rf"4\Gamma \gg 1 \text{{ for }} \ln\tfrac{{M\eta_Yt}}{{K}} \gg {f.LATE_MARGIN}",
-                prove=part(PROOFS["theorem4"], "(132)", "x - ln(M eta_Y t/K)", "4 Gamma/x^2"),
             ),
         ),
     ),

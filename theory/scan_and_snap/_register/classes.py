@@ -31,7 +31,7 @@ from theory.scan_and_snap._register.common import (
     simple,
     statement,
 )
-from theory.statements import Clause, Remark, Slip
+from theory.statements import Clause, FalseAsPrinted, Remark, Slip
 from theory.symbolic import part
 from theory.values import value
 
@@ -48,7 +48,7 @@ STATEMENTS = (
         "After t >> K^2 steps of batch size 1, the gradient at the features is gamma(t) times a combination of them.",
         r"g_n = \gamma\Big(\iota_nf_n - \sum_{n'\ne n}\beta_{nn'}f_{n'}\Big)\ \text{(9)}",
         errata=(
-            Remark("Holds for the modified gradient of Lemma 3; under the gradient of Lemma 1 see Remark 1."),
+            Remark("It is about the modified gradient of Lemma 3; under the gradient of Lemma 1 see Remark 1."),
             Remark("A single beta_nn' can be negative: beta_13 for a chain of overlaps 1-2-3 and large M."),
         ),
         assumptions=THEOREM_1,
@@ -116,10 +116,16 @@ STATEMENTS = (
         predicts=foreseen.transition,
         corrected=PROVED_STAGES,
         errata=(
-            "The logarithm lacks M, which Lemma 9 and (57) have: as printed the constant grows with M, like ln M/ln ln"
-            f" M at the beginning of the second stage (it is at least {_WITHOUT_M['constants'][0]:.1f} at M ="
-            f" {_WITHOUT_M['sizes'][0]} and {_WITHOUT_M['constants'][1]:.1f} at M = {_WITHOUT_M['sizes'][1]:,}, where"
-            " 2 is enough with M).",
+            Slip(
+                f"gamma <= {f.late_gamma}, with M in the logarithm, as in Lemma 9 and (57). There the constant 2 serves"
+                " all M.",
+                stands="Both stages, and the order in t for any one M.",
+                quoted="gamma(t) = O(K ln(eta_Y t/K)/(eta_Y t)) for t >= 2(1 + delta')K ln M/eta_Y.",
+                setting="the beginning of this stage",
+                found="the constant is at least {constants[0]:.1f} for M = {sizes[0]:,} and {constants[1]:.1f} for M ="
+                " {sizes[1]:,}. It grows like ln M/ln ln M: no constant serves all M.",
+                numbers=_WITHOUT_M,
+            ),
         ),
         prove=part(
             PROOFS["lemma8_9"],
@@ -132,7 +138,7 @@ STATEMENTS = (
             prose=("the stages of gamma in time from those in x",),
         ),
         assumptions=THEOREM_1,
-        checks=(closed("second stage, constant 2", bounds.theorem1b_printed, bounds.theorem1b_corrected),),
+        checks=(closed("second stage, one constant for all M", bounds.theorem1b_printed, bounds.theorem1b_corrected),),
     ),
     statement(
         "Equations 86 to 93",
@@ -144,8 +150,9 @@ STATEMENTS = (
         corrected=rf"\beta_{{nn'}} = (1+\sigma)\Big[{f.SIGNAL}\Big]",
         errata=(
             Slip(
-                "(88): the first term in the bracket of q_0 has the sign minus, since beta_nn' = -((I - E')(I + "
-                "Theta) u_n)_n'. In our copy it is a plus; the bound on delta_3 covers either."
+                "-(1 + theta_n'), since beta_nn' is entry n' of -(I - E')(I + Theta) u_n.",
+                stands="(93), and the bound on delta_3, which covers either sign.",
+                quoted="q_0 ((1 + theta_n') + sum_{k != n} (1 + theta_k) E'_kn') in (88), in our copy.",
             ),
         ),
         assumptions=THEOREM_1,
@@ -311,11 +318,19 @@ STATEMENTS = (
         corrected=rf"s = {f.SLOWDOWN}\ (t\to0),\quad s_\infty = {f.LATE_RATIO}\ (t\to\infty,\ \text{{features"
         r" frozen})",
         errata=(
-            "The step sum_n zeta_n = 0 needs K = M. Attention in the full flow begins slower than in the modified"
-            f" flow by s: at K = {_SLOWDOWN['k']}, M = {_SLOWDOWN['m']}, rho = {_SLOWDOWN['rho']:g}, s ="
-            f" {_SLOWDOWN['s']:.4f}, not {_SLOWDOWN['printed']:.3f}.",
-            "Late, with frozen features, the full flow is the faster one: the ratio of speeds tends to s_inf > 1,"
-            " which is 1/(1 - rho) at K = M, with errors of order 1/ln t.",
+            FalseAsPrinted(
+                "The sum over the K classes is zero for K = M only. At the start attention is slower by s ="
+                f" {f.slowdown_factor}.",
+                stands="For equal overlaps the full flow begins slower by one factor, and by 1 - rho where K = M.",
+                quoted="w_n = (1 - rho)(M - 1) h*(N/K) zeta_n (43), from sum_n zeta_n = 0.",
+                setting="K = {k}, M = {m:,}, rho = {rho:g}",
+                found="the factor is {s:.4f}, where (43) has {printed:.3f}.",
+                numbers=_SLOWDOWN,
+            ),
+            Remark(
+                "Late, with frozen features, the full flow is the faster one: the ratio of speeds tends to s_inf > 1,"
+                " which is 1/(1 - rho) at K = M, with errors of order 1/ln t."
+            ),
         ),
         assumptions=(FAST_DECODER, ZERO_DECODER, UNIFORM, EQUAL_OVERLAPS),
         predicts=foreseen.slowdown,

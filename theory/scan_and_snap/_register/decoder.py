@@ -26,11 +26,11 @@ from theory.scan_and_snap._register.common import (
     flowing,
     statement,
 )
-from theory.statements import Clause, Hypothesis, Slip
+from theory.statements import Clause, FalseAsPrinted, Remark, Slip
 from theory.symbolic import part
 from theory.values import value
 
-_LAG, _CONSTANT = value("scan_and_snap.lag"), value("scan_and_snap.late_constant")
+_LAG, _CONSTANT, _CROSSING = (value(f"scan_and_snap.{name}") for name in ("lag", "late_constant", "first_crossing"))
 _FLOWS_LAG = ", ".join(f"{lag:.2f}" for lag in _LAG["lags"]) + " at s = " + ", ".join(f"10^{p}" for p in _LAG["powers"])
 
 # Expressions of `remark2` on what one step adds to the lag.
@@ -79,8 +79,9 @@ STATEMENTS = (
         r" FE'e_n)(e_n-\alpha_n)^T\ \text{(26)}",
         errata=(
             Slip(
-                "Appendix D.1's list of notations prints E' := (I + E)^{-1} - I; (28), Lemma 14 and the proof have "
-                "the opposite sign, E' = I - (I + E)^{-1}."
+                "E' = I - (I + E)^{-1}, as in (28), Lemma 14 and the proof.",
+                stands="The lemma and its proof.",
+                quoted="E' := (I + E)^{-1} - I, in Appendix D.1's list of notations.",
             ),
         ),
         assumptions=(NO_POSITIONS, LONG_SEQUENCES, FAST_DECODER, *WEAK),
@@ -165,8 +166,15 @@ STATEMENTS = (
         r"\eta_Y = O(1):\quad h(s) \le h^*(s) \le h(s+c) \text{ for all } s > s_1,\ c = O(\ln M)",
         corrected=rf"h^{{-1}}(h^*(s)) - s \sim {f.LAG},\ \text{{unbounded}}",
         errata=(
-            "False: the lag h^{-1}(h*(s)) - s grows at every step and has no bound, for every M >= 2 and eta_Y > 0. M"
-            f" = {_LAG['m']}, eta_Y = {_LAG['eta_y']:g}: {_FLOWS_LAG}.",
+            FalseAsPrinted(
+                f"The lag h^{{-1}}(h*(s)) - s grows at every step, like {f.lag} in the end, for every M >= 2 and eta_Y"
+                " > 0: it has no bound.",
+                stands="h(s) <= h*(s) at all s. The lag is small beside s, and the two come together (Lemma 7).",
+                quoted="if eta_Y = O(1) there is c = O(ln M) with h(s) <= h*(s) <= h(s + c) for all s > s_1.",
+                setting="M = {m:,}, eta_Y = {eta_y:g}",
+                found=f"a c must be at least {_FLOWS_LAG}, and so on.",
+                numbers=_LAG,
+            ),
         ),
         assumptions=(BOUNDED_RATE,),
         prove=part(
@@ -197,9 +205,18 @@ STATEMENTS = (
         r" M}\right),\ \omega_0 \lesssim \tfrac{1}{M^{0.99}\ln M},\ M^{\omega_1} = c'\ln M,\ c' \in (0.5, 2)",
         assumptions=(FOUR_TOKENS,),
         errata=(
-            Hypothesis(
-                f"For M = {both(value('scan_and_snap.no_crossings.sizes'))} the two never cross: it needs M >= 4, "
-                "which the paper's M >> 100 includes."
+            Remark(
+                "The constant 2 serves from M = 100 on. With the constant 1 the order would be met from M of about"
+                f" 2^{value('scan_and_snap.printed_order.log2'):.0f} on.",
+                stands="Both crossings, omega_1 and c', and the order of omega_0.",
+                quoted="omega_0 <~ 1/(M^0.99 ln M) for M >> 100.",
+                setting="M = {m}",
+                found="omega_0 is {ratio:.2f} times that.",
+                numbers=_CROSSING,
+            ),
+            Remark(
+                f"For M = {both(value('scan_and_snap.no_crossings.sizes'))}, far from the paper's M >> 100, the two do"
+                " not cross."
             ),
         ),
         sharper=f"omega_0 is {f.lower_excess} up to a factor that tends to 1; the printed order, with the constant 1,"
@@ -271,10 +288,9 @@ STATEMENTS = (
         f" the least constant for all M is between {_CONSTANT['above']:.4f} and {_CONSTANT['below']:.4f}, in balls; M ="
         f" {_CONSTANT['m'] / 1e8:.1f}e8 needs the former.)",
         errata=(
-            Hypothesis(
-                "The lemma also has exp(M h) <= min(M - 1, (M - 1) M h) for t <= K ln M/eta_Y, which is not true at "
-                "the very start, before the first crossing (Remark 3 sets it aside), and needs M >= 5; its bounds on "
-                "h and gamma do not suffer."
+            Remark(
+                "exp(M h) <= min(M - 1, (M - 1) M h) is about times after the first crossing, which Remark 3 sets"
+                " aside, and M >= 5. The bounds on h and gamma hold before it, too."
             ),
         ),
         assumptions=DECODER,

@@ -12,13 +12,11 @@ from theory.scan_and_snap._register.assumptions import (
 )
 from theory.scan_and_snap._register.common import (
     PROOFS,
-    both,
     closed,
     counted,
-    simple,
     statement,
 )
-from theory.statements import Clause, Hypothesis, Remark
+from theory.statements import Clause, RefutedInPart, Remark
 from theory.symbolic import part
 from theory.values import value
 
@@ -36,9 +34,13 @@ STATEMENTS = (
         corrected=rf"\text{{the second }} < \text{{ for }} N\ln\tfrac2\delta > {f.VISITS_NEEDED} ="
         rf" {f.visits_needed} \text{{ only}}",
         errata=(
-            Hypothesis(
-                f"The second < needs N ln(2/delta) > {f.visits_needed}: at delta = {_VISITS['delta']:g} it fails for "
-                f"N = {', '.join(map(str, _VISITS['fails']))} (by {_VISITS['by']:.0%} at N = 1)."
+            Remark(
+                f"The second < holds for N ln(2/delta) > {f.visits_needed}, and so for every N that N >> K^2 is about.",
+                stands="The probability, and the second < for those N.",
+                quoted="sqrt((N/2) ln(2/delta)) + 1 < sqrt(N ln(2/delta)) (58).",
+                setting="delta = {delta:g}",
+                found=f"it fails for N = {', '.join(map(str, _VISITS['fails']))}, by {_VISITS['by']:.0%} at N = 1.",
+                numbers=_VISITS,
             ),
         ),
         prove=part(PROOFS["concentration"], "(58)", "second <"),
@@ -76,15 +78,15 @@ STATEMENTS = (
         r" G(\bar N)\sigma',\ \sigma' \le \frac{\eta_Y\Delta}{3} \ll \ln M\ \text{(62)}",
         corrected=rf"\sigma' \le {f.RESIDUAL_GAP};\quad |\ln G(N_n) - \ln G(\bar N)| \le {f.LOG_RESIDUAL_GAP}",
         errata=(
-            "sigma' <= eta_Y Delta/3 holds for N_n > Nbar and M >= 4. For N_n = Nbar - Delta it fails from eta_Y"
-            f" Delta = {_GAPS['from']:.1f} on (large M, some Nbar): M = {_GAP['m']}, N = {_GAP['n']}, K = {_GAP['k']},"
-            f" eta_Y = {simple(_GAP['eta_y'])}, delta = {_GAP['delta']:g} have Nbar = {_GAP['mean']}, Delta ="
-            f" {_GAP['gap']} and sigma' = {_GAP['sigma']:.2f} against {_GAP['bound']:g}.",
-            f"For M = {both(_GAPS['both'])} it fails on both sides already for small Delta, where sigma' is up to"
-            f" {f.log_residual_gap}.",
-            Remark(
-                f"Always true, and with the best constant for large Delta: sigma' <= {f.residual_gap}. (61) holds "
-                "with the constant 1."
+            RefutedInPart(
+                f"sigma' <= {f.residual_gap}, with the best constant for large Delta.",
+                stands="(61), with the constant 1. (62) for more visits than the mean, and for fewer up to eta_Y Delta"
+                f" = {_GAPS['from']:.1f}; and sigma' <~ Delta/Nbar once N >= 2K(1 + omega_1) ln M/eta_Y.",
+                quoted="|G(N_n) - G(Nbar)| <~ G(Nbar) sigma', sigma' <= eta_Y Delta/3 << ln M (62).",
+                setting="M = {m:.0e}, K = {k}, N = {n:,}, eta_Y = {eta_y:g}, delta = {delta:g}",
+                found="Delta = {gap} visits fewer than Nbar = {mean:,} give sigma' = {sigma:.2f}, where (62) has"
+                " {bound:.2f}, far below ln M = {log:.0f}: {ratio:.2f} times as much.",
+                numbers=_GAP,
             ),
         ),
         assumptions=(*DECODER, UNIFORM, MANY_DRAWS),

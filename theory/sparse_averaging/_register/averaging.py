@@ -8,7 +8,7 @@ from __future__ import annotations
 from theory.sparse_averaging import measures as checks
 from theory.sparse_averaging._register.common import LOG_RANK, MAPS, check, given, rank_of_disjointness, statement
 from theory.sparse_averaging.proofs import disjointness, fully_connected, linear_query, moments, recurrent
-from theory.statements import Assumption, Clause, Hypothesis, Remark, Slip
+from theory.statements import Assumption, Clause, Remark, Slip
 from theory.symbolic import part
 from theory.symbolic.printing import plain, tex
 from theory.values import value
@@ -48,10 +48,10 @@ STATEMENTS = (
         assumptions=(_ANY_Q, MAPS),
         errata=(
             Remark(
-                "The shortest certificate is not enough for all sets: against the q keys closest to another key it "
-                "needs m of about 8 q^2 ln(N/q), and more for the smallest q. With the nearest keys pinned (exclusion) "
-                "m = 12 q ln N was enough for all sets that were tried; that some m of order q log N is for all is the "
-                "slides' theorem, not our proof."
+                "The shortest certificate is not enough for all sets: against the q keys closest to another key it"
+                " needs m of about 8 q^2 ln(N/q), and more for the smallest q. With the nearest keys pinned m = 12 q ln"
+                " N was enough for all sets that were tried; that some m of order q log N is for all is the slides'"
+                " theorem, not our proof."
             ),
         ),
         clauses=(
@@ -126,10 +126,15 @@ STATEMENTS = (
         ),
         errata=(
             Slip(
-                "The parity is swapped: as in the slides (with b for the second a) the protocol decides DISJ(not a, b)."
+                "z_2i = 2 b_i - 1 and z_{2i-1} = -1, for every q.",
+                stands="The theorem, its protocol and the bound of q bits.",
+                quoted="y_{2q+1} = {2i + a_i - 1}, z_{2i-1} = 2 a_i - 1, z_2i = -1. Bob's values have a for b, and the"
+                " parity is swapped: with b the protocol decides DISJ(not a, b).",
             ),
-            Slip("In the slides Bob's values have a_i in place of b_i."),
-            "Row 2q + 1 of the softmax has its own token in it: Bob needs that key and value too, not only the query.",
+            Remark(
+                "Row 2q + 1 of the softmax has its own token in it: Bob needs that key and value too, not only the"
+                " query. The order of what is sent is the same for d' up to m."
+            ),
         ),
         clauses=(
             Clause(
@@ -154,8 +159,11 @@ STATEMENTS = (
         r"\mathrm{DISJ}(a, b) = \max_i a_i b_i, \quad \mathrm{rank} = 2^n",
         corrected=rf"\mathrm{{rank}}\bigl(1 - \max_i a_i b_i\bigr) = {tex(disjointness.rank, 'n')}",
         errata=(
-            f"max_i a_i b_i is intersection: its matrix has the rank {plain(disjointness.intersection_rank, 'n')}, for"
-            " the row of a = 0 is zero.",
+            Remark(
+                "DISJ(a, b) = max_i a_i b_i is 1 for sets that meet, on all slides alike. The matrix of that has rank"
+                f" {plain(disjointness.intersection_rank, 'n')}, for the row of a = 0 is zero, and the one with 0 and 1"
+                f" exchanged {plain(disjointness.rank, 'n')}: n bits must be sent for either."
+            ),
         ),
         clauses=(
             Clause(
@@ -186,10 +194,10 @@ STATEMENTS = (
         rf" \text{{ for even }} r,\ {_ODD} \text{{ for odd }} r < 2q, \text{{ else }} 1;\quad \ge {_LOST}",
         assumptions=(_BELOW, _CUBE),
         errata=(
-            Hypothesis(
-                "The slides say neither for which q nor for which error. For every q <= N/2 and every error below one "
-                "a width of order N d' is needed, as they have it. For q > N/2 it depends on the error: the sum of "
-                "all values, of width d', is within (N - q)/q < 1 of every average. At q = N it is exact."
+            Remark(
+                "The slides say neither for which q nor for which error; they think of q << N. For every q <= N/2 and"
+                " every error below one a width of order N d' is needed, as they have it. For q > N/2 it depends on the"
+                " error: the sum of all values, of width d', is within (N - q)/q < 1 of every average."
             ),
         ),
         clauses=(
@@ -260,9 +268,9 @@ STATEMENTS = (
         rf" \text{{ and, for }} q \le \tfrac{{N+1}}{{2}}, \; {_STRINGS} \text{{ bits}}",
         assumptions=(_BELOW, _SIGNS),
         errata=(
-            Hypothesis(
-                "The slides say neither for which q nor for which error. At q = N it is false: one sum is asked for, "
-                "and log2 N bits are enough."
+            Remark(
+                "The slides say neither for which q nor for which error; they think of q << N. At q = N one sum is"
+                " asked for, and log2 N bits are enough."
             ),
         ),
         clauses=(

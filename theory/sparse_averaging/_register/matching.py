@@ -22,7 +22,7 @@ from theory.sparse_averaging._register.common import (
 )
 from theory.sparse_averaging.proofs import assisted, groups, match2, match3, sorted_groups, transform
 from theory.sparse_averaging.sizes import below_bound
-from theory.statements import Assumption, Clause, Hypothesis, Remark, Slip
+from theory.statements import Assumption, Clause, RefutedInPart, Remark, Slip
 from theory.symbolic import part
 from theory.symbolic.printing import plain, tex
 from theory.values import value
@@ -68,10 +68,14 @@ STATEMENTS = (
         rf" \eta = {tex(match2.largest_error, 'o')}",
         assumptions=(MAPS, _BLANK),
         errata=(
-            Slip('The slides leave out "mod M": positive integers never sum to zero. Match3 has the same slip.'),
-            Hypothesis(
-                f"The blank token is necessary: without it X = ({', '.join(map(str, _UNMATCHED['x']))}), M = "
-                f"{_UNMATCHED['m']} gives ones everywhere."
+            Slip(
+                "x_i + x_j = 0 mod M, as the scores cos(2 pi (x_i + x_j)/M) have it. The same in Match3.",
+                stands="The theorem and its construction.",
+                quoted="Match2(X)_i = 1{there is a j: x_i + x_j = 0}, for x in [M]^N, which no positive integers do.",
+            ),
+            Remark(
+                f"The blank token is needed, as the slides say: without it X ="
+                f" ({', '.join(map(str, _UNMATCHED['x']))}), M = {_UNMATCHED['m']} gives ones everywhere."
             ),
         ),
         clauses=(
@@ -92,7 +96,12 @@ STATEMENTS = (
         " layer.",
         r"mH = \Omega\left(\frac{N}{\log N}\right)",
         assumptions=(_PAIRS, BETWEEN, given("what is sent has p bits a number, O(log N) on the slides")),
-        errata=(Hypothesis("The pairs {v, 1 - v} of Z_M must be different ones, and leave out {-1, 2}."),),
+        errata=(
+            Remark(
+                "In the reduction the pairs {v, 1 - v} of Z_M must be different ones, and leave out {-1, 2}, which M >="
+                " N + 2 has room for."
+            ),
+        ),
         clauses=(
             rank_of_disjointness("n"),
             Clause(
@@ -116,9 +125,7 @@ STATEMENTS = (
         rf" {tex(match2.largest_error, 'o')}",
         assumptions=(MAPS, _BLANK),
         errata=(
-            Hypothesis(
-                "For M <= 3 the gap is 1 and not 1 - cos(2 pi/M), for pairs of a token and the blank score zero."
-            ),
+            Remark("For M <= 3 the gap is 1 and not 1 - cos(2 pi/M), for pairs of a token and the blank score zero."),
         ),
         clauses=(
             Clause("in exact arithmetic", prove=match3.derive),
@@ -159,7 +166,7 @@ STATEMENTS = (
     ),
     statement(
         "Conjecture",
-        "Triples: refuted for M = O(N) in the model written out",
+        "Triples: refuted in part, where tokens know their positions",
         "Published, as quoted: a width, depth, dimension or bits of N^{Omega(1)}. Refuted for M = O(N), in the model"
         " that the assumptions write out; for M = N^a, a > 1, it is open. The slides' form, mHD of order N / log N with"
         " numbers of O(log N) bits, fails in this model for every M and large N: two layers have"
@@ -169,22 +176,23 @@ STATEMENTS = (
         rf" \text{{every }} M: mHD = {_GROUPS} \text{{ at }} D = {tex(groups.depth)}",
         assumptions=(_POSITIONS, MAPS, BETWEEN, _BITS),
         errata=(
-            "It fails in the model that is written out here, for large N only. Two layers of groups of N^{2/3}"
-            " positions, a token for each of the N triples of groups (theory.sparse_averaging.groups):"
-            f" {plain(groups.size, 'N')} is below N / log2 N from N of about {_from(groups.size)} on, and"
-            f" {plain(groups.strict_size, 'N')} from about {_from(groups.strict_size)} on. No size that was run with"
-            " two layers contradicts anything.",
-            Remark(
-                "On the slides m is the width of a token, and queries, keys and values are linear in it. Here they "
-                "are maps of a token of any size. With linear ones the same forms fail, at larger sizes (Match3,"
-                " strict)."
+            RefutedInPart(
+                "It fails in the model that is written out here, for large N only, by two layers of groups of N^{2/3}"
+                f" positions: {plain(groups.size, 'N')} is below N / log2 N from N of about {_from(groups.size)} on,"
+                f" and {plain(groups.strict_size, 'N')}, with m no less than a token's numbers, from about"
+                f" {_from(groups.strict_size)} on; the ratio falls like log N/N^(1/3).",
+                stands="The slides' theorem on one layer. The published form, N^{Omega(1)}, for M = N^a, a > 1: it is"
+                " open, with no smaller exponent than min(a - 1, 1/2) built here. All that is refuted of several layers"
+                " is so with tokens that know their positions.",
+                quoted="any D-depth H-headed transformer approximating Match3 has mHD = Omega(N/log N).",
+                setting="N = 2^{log2}, any M, positions in the tokens and maps of any size",
+                found="two layers have mHD = {ours:,.0f}, where N / log2 N is {bound:,.0f}.",
+                numbers=value("sparse_averaging.conjecture"),
             ),
             Remark(
-                "The published form for M = N^a, a > 1, is open: neither a bound nor a smaller construction. Sorted "
-                "groups leave no exponent above 1/2, and the transform, whose tokens hold 2M/N to 8M/N residues, none "
-                "above a - 1."
+                "On the slides m is the width of a token, and queries, keys and values are linear in it. With linear"
+                " maps the same forms fail, at larger sizes (Match3, strict)."
             ),
-            Remark("The slides' theorem on one layer is not touched."),
         ),
         clauses=(
             Clause(
@@ -236,7 +244,8 @@ STATEMENTS = (
             ),
         ),
         conjecture=True,
-        refuted="for M = O(N) as published and for every M as on the slides, in the model written out",
+        refuted="for M = O(N) as published and for every M as on the slides, in the model written out, where tokens"
+        " know their positions",
     ),
     statement(
         "Match3, transform",
