@@ -4,12 +4,12 @@
   const place = document.getElementById("errata-filter");
   if (!place) return;
   const root = place.closest("article") ?? document.body;
-  // A statement is the section of its heading, or a folded entry of the last list.
-  const entries = [...root.querySelectorAll("h3, details")].flatMap((node) => {
+  // A statement is the section of its heading, or an entry of the last list.
+  const entries = [...root.querySelectorAll("h3, li:has(> a), li:has(> p > a)")].flatMap((node) => {
     if (node.tagName === "H3") return [node.closest("section")];
     return node.closest("section").querySelector("h3") ? [] : [node];
   });
-  const titles = entries.map((one) => one.querySelector("h3, summary").textContent.trim());
+  const titles = entries.map((one) => one.querySelector("h3, a").textContent.trim());
   const texts = entries.map((one) => one.textContent.toLowerCase());
   const paper = (title) => title.split(": ")[0];
   const make = (tag, more, ...inside) => {

@@ -14,9 +14,7 @@ from theory.statements import (
 from theory.symbolic import Derivation, joined, part
 from theory.trust import Label, Trust
 
-EXEMPT = {
-    "text, which Python makes of anything": {"parts.Erratum"}
-}
+EXEMPT = {"text, which Python makes of anything": {"parts.Erratum"}}
 x = Symbol("x", positive=True)
 
 

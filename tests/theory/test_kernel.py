@@ -125,7 +125,7 @@ def test_check_pages_and_errata_show_theorems_with_hypotheses():
     assert "Not checked</strong> by a kernel, or not all of it: the whole" in section.section(SIGNAL)
     assert section.section(replace(LEMMA_4, number="Lemma 40")) == ""
     assert "Checked by the kernel of Coq (`scan_and_snap/Visits.lemma11_as_printed_is_false`)" in errata_page(
-        report(LEMMA_11)
+        [LEMMA_11]
     )
 
 

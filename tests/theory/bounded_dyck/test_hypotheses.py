@@ -53,7 +53,7 @@ def test_margins_of_types_depth_and_encodings_follow_the_setting():
         def encodings(self):
             return self.language.embedding("type and angle")
 
-    (encoded,) = (check for check in sufficiency.checks if check.corrected is measures.encoded_predictions)
+    (encoded,) = (check for check in sufficiency.checks if check.printed is measures.encoded_predictions)
     text = "encodings of all states and START independent, rank 2 k D + 1"
     for setting in settings(quick=False):
         assert sufficiency.margins(setting, encoded)[text] == 1

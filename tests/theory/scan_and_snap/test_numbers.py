@@ -22,10 +22,10 @@ def flow_time(margin, m, eta_y):
 
 
 def test_the_lag_of_remark_2():
-    steps = decoder.h_steps(10**6, vocab_size=20, eta_y=0.9)
+    steps = decoder.h_steps(10**6, vocab_size=1000, eta_y=0.9)
     at = 10 ** np.arange(3, 7)
-    lag = flow_time(20 * steps[at], 20, 0.9) - at
-    np.testing.assert_allclose(lag, [3.44, 4.60, 5.75, 6.90], atol=0.006)
+    lag = flow_time(1000 * steps[at], 1000, 0.9) - at
+    np.testing.assert_allclose(lag, [3.44, 4.59, 5.74, 6.90], atol=0.006)
     np.testing.assert_allclose(lag, value("scan_and_snap.lag.lags"), rtol=1e-9)
 
 
@@ -39,13 +39,18 @@ def test_the_lag_is_below_a_half_in_the_first_stage_and_grows(m, eta_y):
     assert lag[: n_steps + 1].max() < 0.5
 
 
-def test_the_counter_example_to_lemma_11():
+def test_the_counter_examples_to_lemma_11():
+    """That of Coq; and one whose bound is far below ln M, in logarithms: x = u + ln M, ln G = ln(1 + exp(u))."""
     visits = np.array([20.0, 9.0])
     at, below = 999 + np.exp(1000 * decoder.h(visits, vocab_size=1000, eta_y=0.9))
     assert np.ceil(np.sqrt(40 * np.log(1 / 0.05))) == 11 and 40 >= 10 * 2**2
-    assert at / below - 1 == pytest.approx(3.717, abs=1e-3)
-    assert at / below - 1 == pytest.approx(value("scan_and_snap.residual_gap.sigma"))
-    assert at / below - 1 > 0.9 * 11 / 3
+    assert at / below - 1 == pytest.approx(3.717, abs=1e-3) and at / below - 1 > 0.9 * 11 / 3
+    assert np.ceil(np.sqrt(4798 * np.log(1 / 0.053))) == 119 and 4798 / 2 == 2399
+    logarithm = 100 * np.log(10)
+    times = [brentq(lambda u, s=s: np.exp(u) + u + logarithm - 0.1 * s, -1e3, 9) for s in (2399, 2399 - 119)]
+    sigma = np.expm1(np.diff(np.log1p(np.exp(times[::-1])))[0])
+    assert sigma == pytest.approx(value("scan_and_snap.residual_gap.sigma"), rel=1e-9)
+    assert sigma / (0.1 * 119 / 3) == pytest.approx(1.73, abs=0.005) and logarithm / 50 > 0.1 * 119 / 3
 
 
 @given(

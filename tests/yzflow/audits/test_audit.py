@@ -10,7 +10,6 @@ import pytest
 import sympy
 from click.testing import CliRunner
 from driving import ROOT
-from errata_page import errata_page
 
 import yzflow
 from dynamics._model import kernels
@@ -266,16 +265,6 @@ def test_json_and_html_hold_every_row(report, tmp_path):
     assert page.count("<img ") == sum(bool(s.checks) for s in report.statements)
     for statement in report.statements:
         assert f"{statement.id}. " in page
-
-
-@pytest.mark.slow
-def test_the_errata_page_is_the_register_s_and_the_audit_s(report):
-    # Numbers of SGD may differ in the last digits between machines.
-    page, made = (ROOT / "docs" / "errata.md").read_text(), errata_page(report)
-    number = re.compile(r"(?<=by )\d[\d.e+-]*|(?<=up to )\d[\d.e+-]*|(?<=within )\d[\d.e+-]*")
-    assert number.sub("", page) == number.sub("", made)
-    found, expected = ([float(value) for value in number.findall(text)] for text in (page, made))
-    assert len(found) > 30 and found == pytest.approx(expected, rel=0.2)
 
 
 @pytest.mark.slow

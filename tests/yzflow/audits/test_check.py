@@ -7,7 +7,6 @@ from html import unescape
 
 import pytest
 from click.testing import CliRunner
-from driving import ROOT
 from ours import OURS
 
 import yzflow
@@ -197,14 +196,6 @@ def test_what_no_paper_prints_is_not_called_printed():
     ours = [statement for statement in statements.REGISTER.values() if statement.own]
     assert any(one.corrected for one in ours) and any(one.corrected is None for one in ours)
     assert all({name for name, _ in one.forms} <= {"From", "Statement"} and not one.errata for one in ours)
-    page = (ROOT / "docs" / "errata.md").read_text(encoding="utf-8")
-    parts = {
-        part.partition(". ")[0]: part for part in re.split(r"^(?:### |<summary>(?!The statement))", page, flags=re.M)
-    }
-    for one in OURS.values():
-        part, where = parts[one.id], one.source.where
-        assert (f"{where[0].upper()}{where[1:]}:" in part) != one.own
-        assert ("No erratum found." in part) == (not one.own and not one.errata)
 
 
 def test_what_stands_in_slides_is_called_so_everywhere():

@@ -1,42 +1,105 @@
-"""The page of errata has the register's words, formulas and hypotheses: all of it that needs no audit."""
+"""The page of errata against the register: classes, settings and numbers, what must not be there, and its length."""
 
 import re
 
+import pytest
 from driving import ROOT
-from errata_page import errata_page
+from errata_page import CLASSES, errata_page, heaviest
 from ours import OURS
 
-from yzflow.audits.audit import AuditReport
+from theory.statements import FalseAsPrinted, RefutedInPart, Remark, Slip
+from yzflow.audits import formulas
 
 PAGE = (ROOT / "docs" / "errata.md").read_text(encoding="utf-8")
-REGISTER = tuple(OURS.values())
+ACCUSATIONS = [
+    pytest.param(one, erratum, id=one.id)
+    for one in OURS.values()
+    for erratum in one.errata
+    if isinstance(erratum, FalseAsPrinted | RefutedInPart)
+]
 
 
-def parts_of(page):
-    """Id, or heading of a group -> its part of the page."""
-    parts = re.split(r"^(?=## |### |<summary>(?!The statement))", page, flags=re.M)
-    return {re.sub(r"^\S*#+ |^<summary>", "", part).split("\n")[0].split(". ")[0]: part for part in parts}
+def sections(page):
+    """Heading -> its part of the page."""
+    parts = re.split(r"^## (.*): \d+$", page, flags=re.M)[1:]
+    return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
-def of_the_register(page):
-    """The lines of each part without tables, counts, errors, and what statements and clauses rest on."""
-    found = {}
-    for name, part in parts_of(page).items():
-        lines = [line.partition("ests on:")[0] for line in part.split("\n")]
-        from_audit = re.compile(r"\||\*\*|Of \d+ statements|</?details>")  # an entry's end stands with the next one
-        found[name] = [line for line in lines if line and not from_audit.match(line)]
-    return found
+def entries(part):
+    """Id -> entry, of the statements of a section."""
+    found = re.split(r"^### <a [^>]*>", part, flags=re.M)[1:]
+    return {formulas_off(one).partition(". ")[0]: one for one in found}
 
 
-def test_the_page_has_what_the_register_says():
-    assert of_the_register(PAGE) == of_the_register(errata_page(AuditReport([], REGISTER, {})))
+def formulas_off(text):
+    return re.sub(r"<[^>]*>", "", text)
 
 
-def test_the_page_names_the_register_s_checks_and_what_is_argued():
-    parts = parts_of(PAGE)
-    for one in REGISTER:
-        part = parts[one.id]
-        for check in one.checks:
-            assert f"| {check.name} |" in part.replace("\\|", "|"), (one.id, check.name)
-        for clause in one.clauses:
-            assert all(text in part for text in (*clause.argued, *clause.not_examined)), (one.id, clause.name)
+def shown(text):
+    return formulas.readable(text).replace("*", "&#42;")
+
+
+def test_the_page_is_the_register_s():
+    assert errata_page(OURS.values()) == PAGE
+
+
+def test_each_statement_stands_in_the_section_of_its_heaviest_class():
+    found = sections(PAGE)
+    assert list(found) == ["False as printed", "Refuted in part", "Slips", "Remarks", "Without an erratum"]
+    for kind in CLASSES:
+        ids = set(entries(found[kind.heading]))
+        assert ids == {one.id for one in OURS.values() if one.errata and heaviest(one) is kind}
+    without = [one for one in OURS.values() if not one.errata]
+    lines = [line for line in found["Without an erratum"].split("\n") if line.startswith("- ")]
+    assert len(lines) == len(without) and all(line.count("<a href=") == 1 for line in lines)
+
+
+@pytest.mark.parametrize(("one", "erratum"), ACCUSATIONS)
+def test_an_accusation_says_what_stands_first_and_has_its_number_on_the_page(one, erratum):
+    entry = entries(sections(PAGE)[type(erratum).heading])[one.id]
+    places = [entry.index(shown(getattr(erratum, name))) for name in ("stands", "quoted", "setting", "found", "right")]
+    assert places == sorted(places)
+    assert erratum.numbers and re.search(r"\d", erratum.found) and re.search(r"\d", erratum.setting)
+
+
+def test_the_page_is_short_and_repeats_no_list_of_assumptions():
+    assert 4000 < len(PAGE.split()) < 12_000
+    assert "Assumes:" not in PAGE and "<details" not in PAGE and "ests on" not in PAGE
+    texts = {text for one in OURS.values() for held in one.assumes.values() for text in held}
+    assert not [text for text in texts if ": " in text and text in PAGE]
+    long = [len(formulas_off(entry).split()) for part in sections(PAGE).values() for entry in entries(part).values()]
+    assert max(long) < 350
+
+
+@pytest.mark.parametrize(
+    ("number", "kind"),
+    [
+        ("Scan and Snap: Theorem 2(a)", Remark),
+        ("Scan and Snap: Theorem 2(b)", Remark),
+        ("Scan and Snap: Section 3.1, LayerNorm", Remark),
+        ("Scan and Snap: Lemma 8", Remark),
+        ("Scan and Snap: Lemma 10", Remark),
+        ("Scan and Snap: Theorem 1(b)", Slip),
+        ("Scan and Snap: Equations 131 to 133", Slip),
+        ("Scan and Snap: Section 7, residual connection", RefutedInPart),
+        ("Bounded Dyck: Theorem 1, necessity", Remark),
+        ("Bounded Dyck: Theorem 1, sufficiency", Remark),
+        ("Bounded Dyck: Theorem 2", Remark),
+        ("Sparse averaging: Conjecture", RefutedInPart),
+        ("Sparse averaging: Recurrent", Remark),
+    ],
+)
+def test_no_statement_is_accused_of_more_than_is_shown(number, kind):
+    assert heaviest(OURS[number]) is kind
+
+
+def test_what_is_implied_or_said_by_the_paper_is_a_remark():
+    by_class = {
+        one.id: {kind: "".join(e for e in one.errata if type(e) is kind) for kind in CLASSES} for one in OURS.values()
+    }
+    insight, theorem4 = by_class["Scan and Snap: Equations 131 to 133"], by_class["Scan and Snap: Theorem 4"]
+    assert "(132)" in insight[Slip] and "Insight (b)" not in insight[Slip] and "as the paper says" in insight[Remark]
+    assert "one f_n in all classes is implied" in theorem4[Remark] and "(1/2, 1]" in theorem4[Remark]
+    assert "no constant serves all M" in by_class["Scan and Snap: Theorem 1(b)"][Slip] and "241%" not in PAGE
+    assert "START is counted" in by_class["Bounded Dyck: Theorem 1, sufficiency"][Remark]
+    assert "positions" in OURS["Sparse averaging: Conjecture"].title

@@ -178,9 +178,7 @@ STATEMENTS = (
                 rf"n' \text{{ adds }} \beta_{{nn'}}\left({f.DISTINCT_PUSH}\right),\quad \kappa = c_n^Tc_{{n'}} -"
                 r" \tfrac1M:\quad \dot z_{ml} > 0 \text{ for } c_{nl} \ge \tfrac1M,\ \kappa \ge 0,\ \beta_{nn'} > 0",
                 prove=part(PROOFS["layer_norm"], "distinct", prose=("a sum of positive terms is positive",)),
-                checks=(
-                    closed("rare distinct tokens on the wrong side of that", centred.distinct_corrected),
-                ),
+                checks=(closed("rare distinct tokens on the wrong side of that", centred.distinct_corrected),),
             ),
             Clause(
                 "the sign of beta, two classes or equal overlaps",
