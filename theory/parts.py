@@ -251,7 +251,7 @@ class Erratum(str):
         If a part that its class needs is missing, or a template names a number that is not there.
     """
 
-    heading, last = "", "Right"
+    heading, label, last = "", "Erratum", "Right"
     needs: tuple[str, ...] = ()
     right: str
     stands: str
@@ -284,7 +284,7 @@ class Erratum(str):
             raise required.reject("numbers", "have all that `setting` and `found` name", f"no {error}") from error
         given |= {name: _EXPONENT.sub(r"e\g<1>", text) for name, text in filled.items()}  # 1e-3 and not 1e-03
         parts = [
-            stands,
+            f"Stands: {stands}" if stands else "",
             f"Quoted: {quoted}" if quoted else "",
             f"At {given['setting']}: {given['found']}" if setting else given["found"],
             f"{cls.last}: {right}" if stands else right,
@@ -316,14 +316,14 @@ class RefutedInPart(Erratum):
 class Slip(Erratum):
     """A slip of the print: a sign, an index or a factor, which the proof or the rest of the paper has right."""
 
-    heading = "Slips"
+    heading, label = "Slips", "Slip"
     needs = ("stands", "quoted")
 
 
 class Remark(Erratum):
     """No error: what the statement leaves open or takes as understood, a constant, or what is enough besides."""
 
-    heading, last = "Remarks", "Besides"
+    heading, label, last = "Remarks", "Remark", "Besides"
 
 
 # In a statement's text, before what holds beyond the printed form.

@@ -104,7 +104,7 @@ class Statement:
     printed: str
     corrected: str | None = None
     assumptions: tuple[Assumption, ...] = ()
-    errata: tuple[str, ...] = ()
+    errata: tuple[Erratum, ...] = ()
     prove: Callable[[], Derivation] | None = None
     checks: tuple[Check, ...] = ()
     argued: tuple[str, ...] = ()
@@ -149,6 +149,11 @@ class Statement:
     def own(self) -> bool:
         """Whether it is ours, and not in the paper, as its title then says."""
         return "(not in the " in self.title
+
+    @property
+    def accused(self) -> tuple[Erratum, ...]:
+        """Its errata that are no remarks."""
+        return tuple(one for one in self.errata if not isinstance(one, Remark))
 
     @property
     def source(self) -> Source:

@@ -34,7 +34,7 @@ def statements(paper: str | None = None) -> list[dict[str, Any]]:
             "number": entry.number,
             "line": entry.title,
             "text": entry.text,
-            "errata": len(entry.errata),
+            "errata": len(entry.accused),
             "own": entry.own,
             "conjecture": entry.conjecture,
         }

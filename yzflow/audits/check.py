@@ -50,7 +50,7 @@ class StatementVerdict(Examined):
         for said in assumed(statement):
             lines += _wrapped(said, "")
         for erratum in statement.errata:
-            lines += _wrapped(erratum, "Erratum:     ")
+            lines += _wrapped(erratum, f"{erratum.label}:".ljust(13))
         for clause in statement.clauses:
             if clause.formula:
                 lines += _wrapped(f"{clause.name}: {clause.formula}", "Clause:      ")
@@ -78,7 +78,7 @@ class StatementVerdict(Examined):
         for name, formula in statement.forms:
             lines += [f"{name}:", "", *formulas.as_markdown(formula), ""]
         lines += [line for sentence in assumed(statement) for line in (sentence, "")]
-        lines += [f"- Erratum: {erratum}" for erratum in statement.errata] + [""] * bool(statement.errata)
+        lines += [f"- {erratum.label}: {erratum}" for erratum in statement.errata] + [""] * bool(statement.errata)
         for clause in statement.clauses:
             if clause.formula:
                 lines += [f"{clause.name[0].upper()}{clause.name[1:]}:", "", *formulas.as_markdown(clause.formula), ""]
@@ -271,7 +271,8 @@ def _proved(verdict: Examined) -> str:
     labels = verdict.report.labels_of_proofs.get(statement.id, ())
     number = len({text for texts in statement.assumes.values() for text in texts})
     stated = f"{number} assumptions with margins" if number else "no assumption to test"
-    errata = f"{len(statement.errata)} errata" if statement.errata else "no erratum found"
+    number = len(statement.accused)
+    errata = f"{number} errat{'um' if number == 1 else 'a'}" if number else "no erratum found"
     if not labels:
         return f"not decided here: no proof was run; {stated}; {errata}"
     failing = [label for label in labels if not label.holds]
@@ -280,7 +281,7 @@ def _proved(verdict: Examined) -> str:
     of = "the corrected form" if statement.corrected else f"the {statement.source.form}"
     without = [clause.name for clause in statement.clauses if all(one.clause != clause.name for one in labels)]
     complete = not without and all(label.trust is Trust.PROVED and not label.prose for label in labels)
-    answer = "yes" if complete and not statement.errata else "partial"
+    answer = "yes" if complete and not statement.accused else "partial"
     missing = f"; without a proof: {', '.join(without)}" if without else ""
     return f"{answer}: {of} is {'; '.join(map(str, labels))}{missing}; {stated}; {errata}"
 

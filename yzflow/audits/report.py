@@ -399,7 +399,7 @@ def _page(report: AuditReport) -> str:
         parts.append(f"<h2>{escape(statement.id)}. {escape(statement.title)}</h2><p>{escape(statement.text)}</p>")
         parts += [f"<p class=formula>{name}: {formulas.as_html(formula)}</p>" for name, formula in statement.forms]
         parts += [f"<p>{escape(sentence)}</p>" for sentence in assumed(statement)]
-        errata = [f"<p>Erratum: {escape(erratum)}</p>" for erratum in statement.errata]
+        errata = [f"<p>{erratum.label}: {escape(erratum)}</p>" for erratum in statement.errata]
         parts += errata or [f"<p>{_no_erratum(statement)}</p>"]
         if campaigns := tried.tried(statement):
             parts.append(f"<p>Tried inside all assumptions: {escape(tried.words(campaigns))}.</p>")

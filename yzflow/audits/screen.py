@@ -44,7 +44,9 @@ def screen(verdict: Examined, rows: Sequence[Sequence[str]], command: str) -> li
     lines = [clipped(f"{statement.id}. {statement.title}"), *_wrapped(statement.text, "", 2), ""]
     for name, formula in statement.forms:
         lines += _wrapped(formula, f"{name}: ".ljust(13), 2)
-    lines += _some([clipped(f"Erratum:     {erratum}") for erratum in statement.errata], 2, "errata")
+    lines += _some(
+        [clipped(f"{erratum.label}:".ljust(13) + erratum.right) for erratum in statement.errata], 2, "errata"
+    )
     said = headline(verdict.columns) if verdict.passed else verdict.outcome
     lines += ["", *_wrapped(said, "", 3), *_wrapped(verdict.place, "", 4)]
     lines += _some([clipped(f"Not run: {reason}.") for reason in verdict.missing], 2, "levels")

@@ -157,7 +157,7 @@ def _row(verdict: StatementVerdict, base: str) -> list[str]:
         f"<a href='{base}{_address(statement)}'>{escape(statement.id)}</a>",
         single.badge_of(verdict),
         *(formulas.readable(column.under) for column in verdict.columns),
-        str(len(statement.errata)),
+        str(len(statement.accused)),
     ]
 
 

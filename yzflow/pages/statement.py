@@ -182,7 +182,7 @@ def _set(rows: Sequence[Sequence[str]]) -> list[list[str]]:
 def _trust(verdict: Examined) -> str:
     """The finding in a sentence and in four columns, and the badge of the weakest part with its scope."""
     statement, label = verdict.statement, verdict.summary
-    number = len(statement.errata)
+    number = len(statement.accused)
     errata = f"<a href='#errata'>{number} errat{'um' if number == 1 else 'a'}</a>" if number else "no erratum found"
     errata = errata if verdict.labels else errata.replace("no", "No", 1)
     sort = "A conjecture of the paper. " if statement.conjecture else ""
@@ -317,7 +317,7 @@ def _margins(verdict: Examined) -> str:
 
 
 def _errata(statement: Statement) -> str:
-    items = "".join(f"<li>{formulas.readable(erratum)}</li>" for erratum in statement.errata)
+    items = "".join(f"<li>{erratum.label}: {formulas.readable(erratum)}</li>" for erratum in statement.errata)
     items += "".join(kernel.item(statement, one, "Checked by the kernel of Coq, ") for one in statement.negations)
     found = f"<ul>{items}</ul>" if items else "<p>No erratum found.</p>"
     return f"<section id='errata'><h2>Errata</h2>{found}</section>"

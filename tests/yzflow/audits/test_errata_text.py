@@ -68,7 +68,7 @@ def test_the_page_is_short_and_repeats_no_list_of_assumptions():
     texts = {text for one in OURS.values() for held in one.assumes.values() for text in held}
     assert not [text for text in texts if ": " in text and text in PAGE]
     long = [len(formulas_off(entry).split()) for part in sections(PAGE).values() for entry in entries(part).values()]
-    assert max(long) < 350
+    assert max(long) < 400
 
 
 @pytest.mark.parametrize(

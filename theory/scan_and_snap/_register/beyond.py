@@ -201,13 +201,14 @@ STATEMENTS = (
         "From which length on the signs hold (not in the paper)",
         "Theorem 2 is about T to infinity. Over sequences of T tokens, with the decoder that long sequences have"
         " taught, the expected step has bounds that are polynomials in 1/(T - 1) and off by O(T^-3). They decide from"
-        " which T on its signs hold, for given classes and attention logits: of the classes of finding 37 (K ="
-        f" {_FOUND['k']}, M = {_FOUND['m']}, overlap {_FOUND['rho']:.3f}) from T = {_FOUND['modified']:,} on at the"
-        f" start, and not at {_FOUND['fails']:,}; at an overlap of {_LESS['rho']:.4f} from T = {_LESS['modified']:,}"
-        f" on. In the first moves of SGD, where the same sequences make the decoder, from T = {_FOUND['trained']:,} on."
-        f" In the theory's flow of these classes (eta_Y = {_MOVED['eta_y']:g}, eta_Z = {_MOVED['eta_z']:g}) the common"
-        f" token loses attention and the overlap falls: from T = {_MOVED['rows'][-1]['modified']:,} on at t ="
-        f" {_MOVED['rows'][-1]['time']:,.0f}. No length is enough for all classes.",
+        " which T on its signs hold, for given classes and attention logits. For the classes of finding 37 (K ="
+        f" {_FOUND['k']}, M = {_FOUND['m']}, overlap {_FOUND['rho']:.3f}) at the start it is T = {_FOUND['modified']:,}"
+        f" for Lemma 3's modified gradient, and not {_FOUND['fails']:,}, and T = {_FOUND['full']:,} for Lemma 1's;"
+        f" where the same sequences make the decoder, as in the first moves of SGD, T = {_FOUND['trained']:,}. At an"
+        f" overlap of {_LESS['rho']:.4f} it is T = {_LESS['modified']:,} for the modified gradient. In the theory's"
+        f" flow (eta_Y = {_MOVED['eta_y']:g}, eta_Z = {_MOVED['eta_z']:g}) the common token loses attention and the"
+        f" overlap falls: T = {_MOVED['rows'][-1]['modified']:,} at t = {_MOVED['rows'][-1]['time']:,.0f}. No length is"
+        " enough for all classes. Where the polynomials cannot decide, the length is open.",
         r"T \to \infty:\quad \dot z_{ml} > 0 \text{ for distinct tokens},\ < 0 \text{ for the common token}",
         corrected=r"v_l = \sum_n\tfrac1K\,E\left[f_lg_{nl} - f_l^2\,f\cdot g_n\right],\quad f ="
         r" \tfrac{aN}{\|aN\|},\ a_l = e^{z_l}:\quad v_l^- \le v_l \le v_l^+ \text{ with polynomials } v_l^{\pm}"

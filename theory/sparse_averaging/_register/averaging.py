@@ -114,8 +114,8 @@ STATEMENTS = (
         "Theorem 4",
         "Lower bound for sparse averaging",
         "A unit for q-sparse averaging lets Alice and Bob decide disjointness of q bits: it needs m p of order q."
-        " Proved are what the average says of the sets, and the rank of their matrix at the sizes named; the protocol"
-        " itself is run on one unit.",
+        " Proved are what the average says of the sets, and the rank of their matrix, for every q (in Coq); the"
+        " protocol itself is run on one unit.",
         r"y_{2q+1} = \{2i + a_i - 1\}, \quad z_{2i-1} = 2a_i - 1, \quad z_{2i} = -1; \quad m\log N \ge q",
         corrected=rf"z_{{2i}} = {_BOB}, \quad z_{{2i-1}} = {_ALICE}; \quad"
         rf" {_SENT} \ge q",
