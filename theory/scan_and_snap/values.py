@@ -80,7 +80,7 @@ def residual_gap(m: float, n: int, k: int, eta_y: float, delta: float) -> dict[s
 
 
 def residual_gap_fails() -> dict[str, Any]:
-    """eta_Y Delta from which on sigma' below Nbar can exceed its bound, M large, and the M with it above, too."""
+    """eta_Y Delta from which on sigma' below Nbar can exceed its bound, M large."""
     # ln G against eta_Y s where M is large, with u = x - ln M, up to constants.
     u = np.linspace(-30, 10, 20_001)
     time, log = u + np.exp(u), np.log1p(np.exp(u))
@@ -88,8 +88,7 @@ def residual_gap_fails() -> dict[str, Any]:
     def excess(gap: float) -> float:
         return float(np.expm1(np.interp(time + gap, time, log) - log)[time + gap < time[-1]].max()) - gap / 3
 
-    steep = [m for m in range(2, 100) if float(concentration.log_residual_gap(m, 1, 1)) > 1 / 3]
-    return {"from": brentq(excess, 1, 5), "both": steep}
+    return {"from": brentq(excess, 1, 5)}
 
 
 def rounded(k: int) -> dict[str, Any]:
@@ -202,11 +201,6 @@ def faster_decoder(k: int, m: int, eta_y: float) -> dict[str, Any]:
     return {"until": k * float(_time(np.asarray(x), m)) / eta_y, "scanning": scanning, "snapping": snapping}
 
 
-def own_beta(part: int) -> dict[str, Any]:
-    """How many classes a query has where beta within it is so small a part of what the paper's form has."""
-    return {"c": next(c for c in range(1, 100) if math.isclose(part * residual.own_beta(c), 1))}
-
-
 def rare_token(m: int) -> dict[str, Any]:
     """The share, times M, below which LayerNorm's rare distinct token loses attention, and its classes."""
 
@@ -284,7 +278,6 @@ STUDIES = (
     Study("local_tokens", local_tokens, {"queries": 2, "each": 2, "m": 1000, "common": 0.2, "shared": 0.2}),
     Study("branches", branches, {"sizes": [1000, 100]}),
     Study("faster_decoder", faster_decoder, {"k": 10, "m": 1000, "eta_y": 1.0}),
-    Study("own_beta", own_beta, {"part": 3}),
     Study("rare_token", rare_token, {"m": 1000}),
     Study("long_enough", lengths, {"k": 10, "m": 1000, "common": [0.34, 0.15, 0.1]}),
     Study(
