@@ -81,7 +81,8 @@ def _entry(statement: Statement, kind: type[Erratum]) -> list[str]:
         name = "" if type(erratum) is kind else f"*{_ONE[type(erratum)]}.* "
         lines += [*_parts(statement, erratum, name), ""]
     for one in statement.negations:
-        lines += [f"Checked by the kernel of Coq (`{one.name}`), {_readable(one.words)}", ""]
+        words = _readable(one.words.removeprefix("against the text as quoted: "))
+        lines += [f"Checked by the kernel of Coq (`{one.name}`): {words}", ""]
     return lines
 
 

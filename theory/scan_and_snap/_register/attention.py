@@ -44,7 +44,7 @@ STATEMENTS = (
         assumptions=THEOREM_1,
         errata=(
             FalseAsPrinted(
-                "A factor 1/K: one class is drawn a step, and each acts with its probability.",
+                "A factor 1/K: t counts steps, one class is drawn a step, and each acts with its probability.",
                 stands="Every direction and sign, and the ratio of any two speeds.",
                 quoted="dz_m/dt = eta_Z gamma sum_n diag(f_n) sum_n' beta_nn' (f_n f_n^T - I) f_n' (10).",
                 setting="K = {k}, M = {m:,}, rho = {rho:g}, eta_Y = {eta_y:g}, eta_Z = {eta_z:g}, t = {t:g}",
@@ -150,7 +150,9 @@ STATEMENTS = (
     statement(
         "Corollary 2",
         "Several common tokens lose",
-        "With one query, exchangeable classes and common tokens of equal probability in all, every common token falls.",
+        "With one query, exchangeable classes and common tokens of equal probability in all, every common token falls."
+        " What a kernel has checked is the sign in a symmetric state; that the flow keeps the symmetry is in the symbolic"
+        " proof alone.",
         r"\dot z_{ml} < 0 \text{ for all } l \in G_{CT}",
         sharper="in (10) itself Assumption 1(c) is not needed: the signs are those at any learning rates.",
         assumptions=(*THEOREM_1, ONE_QUERY, *SYMMETRIC, ZERO_ATTENTION),
