@@ -11,6 +11,8 @@ from dynamics import SequenceClasses, gradient_flow
 from theory import statements
 from theory.scan_and_snap import residual
 from theory.statements import Erratum, FalseAsPrinted, RefutedInPart, Remark, Slip
+from yzflow.audits.check import StatementVerdict
+from yzflow.audits.report import AuditReport
 from yzflow.papers.scan_and_snap.settings import Setting, single_common_token
 
 REGISTER = statements.REGISTER
@@ -65,6 +67,45 @@ def test_lemma_8_s_number_is_of_its_range_and_two_is_enough():
     assert "1.93 times" in one.found
     check = next(check for check in REGISTER["Scan and Snap: Lemma 8"].checks if check.name.startswith("omega_0"))
     assert check.printed(Runs(single_common_token(2, 1000, 0.3)), "closed form") == 0
+
+
+def test_no_constant_serves_theorem_1_b_for_all_vocabularies():
+    """The check has no constant of its own: it sees the least one grow with M, and with M in the logarithm 2 serve."""
+    (check,) = REGISTER["Scan and Snap: Theorem 1(b)"].checks
+    for m in (1000, 10_000):
+        runs = Runs(single_common_token(2, m, 0.1))
+        start = [2 * brentq(lambda x, n=n: x - math.log((n - 1) * x), 2, 99) for n in (m, m**2)]
+        least = [
+            n * brentq(lambda h, n=n, tau=tau: math.expm1(n * h) / n + (n - 1) * h - tau, 0, 99 / n)
+            for n, tau in zip((m, m**2), start, strict=True)
+        ]
+        gamma = [(n - 1) ** 2 * (x / n) / (n - 1 + math.exp(x)) for n, x in zip((m, m**2), least, strict=True)]
+        needed = [g * tau / math.log(tau) for g, tau in zip(gamma, start, strict=True)]
+        assert needed[1] > 1.4 * needed[0]
+        assert check.printed(runs, "closed form") == pytest.approx(needed[1] / needed[0] - 1, rel=1e-6)
+        assert check.corrected(runs, "closed form") == 0
+
+
+@pytest.mark.parametrize(
+    ("number", "checked"),
+    [
+        ("Scan and Snap: Section 3.1, LayerNorm", "wrong side"),
+        ("Bounded Dyck: Theorem 1, sufficiency", "distribution to length 500"),
+        ("Bounded Dyck: Theorem 1, sufficiency", "random encodings"),
+        ("Bounded Dyck: Theorem 1, necessity", "right ones without (11)"),
+    ],
+)
+def test_what_the_source_does_not_say_is_no_printed_form_that_fails(number, checked):
+    checks = [check for check in REGISTER[number].checks if checked in check.name]
+    assert checks and all(check.corrected is None and "printed" not in check.name for check in checks)
+
+
+def test_cards_and_screens_name_the_class_of_an_erratum():
+    for number, label in (("Theorem 2(a)", "Remark"), ("Lemma 3", "Slip"), ("Lemma 4", "Erratum")):
+        one = REGISTER[f"Scan and Snap: {number}"]
+        card = StatementVerdict(one, AuditReport([], (one,), {}), True, 0).markdown()
+        assert f"- {label}: Stands: " in card
+        assert len(one.accused) == (label != "Remark")
 
 
 class Runs:

@@ -151,8 +151,8 @@ STATEMENTS = (
         "Corollary 2",
         "Several common tokens lose",
         "With one query, exchangeable classes and common tokens of equal probability in all, every common token falls."
-        " What a kernel has checked is the sign in a symmetric state; that the flow keeps the symmetry is in the symbolic"
-        " proof alone.",
+        " A kernel has checked the sign in a symmetric state; that the flow keeps the symmetry is in the symbolic proof"
+        " alone.",
         r"\dot z_{ml} < 0 \text{ for all } l \in G_{CT}",
         sharper="in (10) itself Assumption 1(c) is not needed: the signs are those at any learning rates.",
         assumptions=(*THEOREM_1, ONE_QUERY, *SYMMETRIC, ZERO_ATTENTION),
