@@ -94,6 +94,19 @@ yzflow.widgets = (() => {
     };
   }
 
+  // A list that unfolds: options {value, label}. Its `node` is for the caller to place; `label` is what it chooses.
+  function select({ id, label, options }, change) {
+    const node = element("select", { id, "aria-label": label }, ...options.map((one) => element("option", { value: one.value }, one.label)));
+    node.addEventListener("change", change);
+    return {
+      node,
+      get value() { return node.value; },
+      set(value) { node.value = value; },
+      parse: (text) => (options.some(({ value }) => value === text) ? text : undefined),
+      enable(able) { node.disabled = !able; },
+    };
+  }
+
   function checkbox(parent, id, label, change) {
     const input = element("input", { type: "checkbox", id });
     input.addEventListener("change", change);
@@ -196,5 +209,5 @@ yzflow.widgets = (() => {
     };
   }
 
-  return { byId, element, short, brief, slider, choices, checkbox, readouts, plot, sample, symbols, later, rich };
+  return { byId, element, short, brief, slider, choices, select, checkbox, readouts, plot, sample, symbols, later, rich };
 })();

@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
 import numpy as np
 
-from dynamics import SequenceClasses, sgd
+from dynamics import SequenceClasses
 from dynamics.support.progress import Progress
+from yzflow.papers.scan_and_snap import lengths
 from yzflow.papers.scan_and_snap.panel.presets import PRESETS
 
-BATCH_SIZE, LENGTH, MAX_STEPS, SEEDS = 128, 128, 2000, 5
+MAX_STEPS, SEEDS = 2000, 5
 
 
-def sgd_logits(setting: dict, *, seeds: int = SEEDS, records: int = 60) -> dict:
-    """SGD at a setting of the panel, up to `MAX_STEPS`, with as many seeds, from 0 on.
+def sgd_logits(setting: dict, *, length: int | None = 128, seeds: int = SEEDS, records: int = 60) -> dict:
+    """SGD on sequences of a length at a setting of the panel, up to `MAX_STEPS`, with at most as many seeds, from 0 on.
 
     Returns
     -------
     dict
         ``t``: steps, logarithmically spaced, the first and the last among them; ``z``: of each seed at each of them the
-        logits of the common and the distinct tokens, means over the classes; ``loss``, likewise.
+        logits of the common and the distinct tokens, means over the classes; ``loss``, likewise; ``told``: the sentence
+        on T.
     """
     name = ("K", "M", "common", "etaY", "etaZ", "end")
-    return _runs(*(setting[key] for key in name), tuple(setting["distinct"]), seeds, records)
+    return _runs(*(setting[key] for key in name), tuple(setting["distinct"]), length, seeds, records)
+
+
+def by_length(setting: dict, *, seeds: int = SEEDS) -> dict:
+    """The runs of `sgd_logits` by the length of their sequences, as `lengths.named` has it."""
+    longest = sorted(lengths.LENGTHS, key=lambda length: -(length or 0))  # first, since it takes longest
+    with ThreadPoolExecutor() as pool:
+        runs = dict(zip(longest, pool.map(lambda length: sgd_logits(setting, length=length, seeds=seeds), longest)))
+    return {lengths.named(length): runs[length] for length in lengths.LENGTHS}
 
 
 @cache  # the explorer and pages of statements show the same runs
@@ -35,40 +46,35 @@ def _runs(
     eta_z: float,
     end: float,
     distinct: tuple[float, ...],
+    length: int | None,
     seeds: int,
     records: int,
 ) -> dict:
     classes = SequenceClasses.single_common_token(n_classes, vocab_size, common=common, distinct=distinct)
     steps = min(int(end), MAX_STEPS)
     found: dict = {"t": [], "z": [], "loss": []}
-    for seed in range(seeds):
-        data = sgd(
-            classes,
-            eta_y=eta_y,
-            eta_z=eta_z,
-            steps=steps,
-            batch_size=BATCH_SIZE,
-            length=LENGTH,
-            momentum=0.0,
-            seed=seed,
-        ).dataset
+    ends = []
+    for run in lengths.trained(classes, eta_y=eta_y, eta_z=eta_z, steps=steps, seeds=seeds, length=length):
+        data = run.dataset
         time = data["time"].to_numpy()
         shown = np.unique(np.searchsorted(time, np.geomspace(1, steps, records)).clip(max=len(time) - 1))
         shown = np.concatenate([[0], shown[shown > 0]])
-        z = data["z"].to_numpy()[shown, 0]
-        means = z[:, 1:].reshape(len(z), n_classes, -1).mean(axis=1)
+        z = lengths.by_token(data["z"].to_numpy()[shown, 0], n_classes)
+        ends.append(z[-1])
         found["t"] = time[shown].tolist()
-        found["z"].append(np.column_stack([z[:, 0], means]).round(9).tolist())
+        # Significant digits: inside the assumptions a logit moves by less than a billionth.
+        found["z"].append([[float(f"{value:.7g}") for value in row] for row in z])
         found["loss"].append(data["loss"].to_numpy()[shown].round(6).tolist())
-    return found
+    numbers = lengths.compared(classes, ends, eta_y=eta_y, eta_z=eta_z, steps=steps)
+    return found | {"told": lengths.said(length, numbers)}
 
 
 def collect(progress: bool = False) -> dict:
-    """The runs of each preset, or none with one class; ready for JSON."""
+    """The runs of each preset by length, or none with one class; ready for JSON."""
     runs = []
     with Progress("SGD runs", enabled=progress) as report:
         for done, preset in enumerate(PRESETS):
             report.update(done / len(PRESETS), preset.name)
-            found = sgd_logits(preset.setting) if preset.setting["K"] > 1 else None
-            runs.append(found and {key: found[key] for key in ("t", "z")})
+            found = by_length(preset.setting) if preset.setting["K"] > 1 else {}
+            runs.append({name: {key: run[key] for key in ("t", "z", "told")} for name, run in found.items()} or None)
     return {"sgd": runs}

@@ -7,8 +7,11 @@ yzflow.levels = (() => {
     theory: { label: "theory flow (Theorems 1, 2)", name: "theory flow", color: "c1" },
     modified: { label: "modified flow (Lemma 3)", name: "modified flow", color: "c2" },
     full: { label: "full flow (the true gradient)", name: "full flow", color: "c0" },
-    sgd: { label: "SGD (unchanged presets)", name: "SGD", color: "c4" },
+    sgd: { label: "SGD (presets)", name: "SGD", color: "c4" },
   };
+  // T of SGD's sequences, as the runs are called by it. The last is the limit, which is drawn beside every other.
+  const INFINITE = "infinity";
+  const tokensOf = (length) => `T = ${length === INFINITE ? "∞" : Number(length).toLocaleString("en-US")}`;
   const FLOWS = ["theory", "modified", "full"];
   const TIME = "time t, SGD steps";
 
@@ -47,9 +50,10 @@ yzflow.levels = (() => {
   }
 
   // Of a setting: times, B, gamma, and of each level its logits, attention, how far it has moved, its speed, and the share
-  // of the change done at t*. Of SGD, `run` has times t and for each seed the logits z; the level is the first seed, and
-  // its noise has no speed.
-  function compute(setting, run) {
+  // of the change done at t*. Of SGD, `runs` has by T a run with times t and for each seed the logits z; the level is the
+  // first seed at `length`, and its noise has no speed. `seeds` are those of all runs, by T.
+  function compute(setting, runs, length) {
+    const run = runs?.[length];
     const { first, peak, times } = timesOf(setting);
     const rho = attention.overlap(setting);
     const c0 = setting.unitConstant ? 1 : attention.speedConstant(setting.K, rho);
@@ -74,7 +78,7 @@ yzflow.levels = (() => {
       };
     }
     const gamma = times.map((t) => decoder.gamma(t, setting));
-    const seeds = run ? run.z.map((logits) => ({ z: logits, shares: logits.map((row) => attend(p, row)) })) : [];
+    const seeds = Object.fromEntries(Object.entries(runs ?? {}).map(([name, { z: all }]) => [name, all.map((logits) => ({ z: logits, shares: logits.map((row) => attend(p, row)) }))]));
     return { setting, first, peak, times, rho, c0, exponent, exponentAt, levels, gamma, seeds };
   }
 
@@ -92,14 +96,15 @@ yzflow.levels = (() => {
 
   // The classes of a setting, and the call that simulates a level, as Python.
   const classes = ({ K, M, common, distinct }) => `SequenceClasses.single_common_token(${K}, ${M}, common=${common}, distinct=[${distinct.join(", ")}])`;
-  function simulated(setting, how, steps) {
+  function simulated(setting, how, steps, length) {
     const { etaY, etaZ, end } = setting;
     if (how === "sgd") {
+      const drawn = length === INFINITE ? "batch_size=None, length=None" : `batch_size=128, length=${length}`;
       return `from dynamics import SequenceClasses, sgd
 
 classes = ${classes(setting)}
 flow = sgd(
-    classes, eta_y=${etaY}, eta_z=${etaZ}, steps=${steps}, batch_size=128, length=128, momentum=0.0, seed=0
+    classes, eta_y=${etaY}, eta_z=${etaZ}, steps=${steps}, ${drawn}, momentum=0.0, seed=0
 )
 `;
     }
@@ -112,5 +117,5 @@ flow = gradient_flow(
 `;
   }
 
-  return { LEVELS, FLOWS, TIME, SLIDERS, timesOf, compute, band, marks, classes, simulated };
+  return { LEVELS, FLOWS, TIME, SLIDERS, INFINITE, tokensOf, timesOf, compute, band, marks, classes, simulated };
 })();

@@ -3,7 +3,7 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
   const w = yzflow.widgets;
   const { attention, decoder, sum } = yzflow;
   const { swatch } = yzflow.plots;
-  const { LEVELS, FLOWS, TIME, SLIDERS, compute } = yzflow.levels;
+  const { LEVELS, FLOWS, TIME, SLIDERS, INFINITE, tokensOf, compute } = yzflow.levels;
   const COMPARED = [["c3", "dashed"], ["c2", "dotdash"], ["c4", "dotted"]];
   const TOKENS = ["common", "distinct 1", "distinct 2", "distinct 3", "distinct 4", "distinct 5"];
 
@@ -13,6 +13,8 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
     speed: { label: "its speed", title: "Speed of attention, over its largest" },
     change: { label: "its change", title: "How much of its change is done" },
   };
+
+  const FREE = ["level", "view", "sequences", "time"]; // what is shown, and not of what
 
   const plots = {};
   for (const [id, title] of Object.entries({
@@ -33,12 +35,19 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
   const done = Object.fromEntries(Object.keys(LEVELS).map((value) => [value, w.element("output", { id: `done-${value}`, class: "done" })]));
   const options = Object.entries(LEVELS).map(([value, { label, color }]) => ({ value, label, before: [swatch(color, "solid", 5)], after: [done[value]] }));
   const level = w.choices(w.byId("transition-level"), "level", options, update);
+  const lengths = Object.keys(runs.find(Boolean));
+  const sequences = w.select({ id: "sequences", label: "T, tokens in each of SGD’s sequences", options: lengths.map((value) => ({ value, label: tokensOf(value) })) }, update);
+  const ofSgd = w.byId("level-sgd").closest("label");
+  const beside = w.element("div", { class: "beside" });
+  ofSgd.replaceWith(beside);
+  beside.append(ofSgd, sequences.node);
   const view = w.choices(w.byId("transition-view"), "view", Object.entries(VIEWS).map(([value, { label }]) => ({ value, label })), update);
   const rates = w.byId("transition-rates");
   const add = (parent, more) => w.slider(parent, more, update);
   const controls = {
     level,
     view,
+    sequences,
     etaY: add(rates, { id: "eta-y", ...SLIDERS.etaY }),
     etaZ: add(rates, { id: "eta-z", ...SLIDERS.etaZ }),
     K: add(rates, { id: "n-classes", ...SLIDERS.K }),
@@ -67,7 +76,7 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
   });
 
   const start = ({ setting: { distinct, level: chosen = "closed", view: shown = "share", ...setting } }) => ({
-    ...setting, ...Object.fromEntries(distinct.map((value, i) => [`distinct${i + 1}`, value])), level: chosen, view: shown, time: 0,
+    ...setting, ...Object.fromEntries(distinct.map((value, i) => [`distinct${i + 1}`, value])), level: chosen, view: shown, sequences: lengths[0], time: 0,
   });
 
   function read() {
@@ -81,11 +90,12 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
     if (controls.M.value < controls.K.value) controls.M.set(controls.K.value);
     const chosen = bench.preset();
     const wanted = start(chosen);
-    const same = Object.entries(wanted).every(([name, value]) => ["level", "view", "time"].includes(name) || controls[name].value === value);
-    const run = same ? runs[presets.indexOf(chosen)] : null;
+    const same = Object.entries(wanted).every(([name, value]) => FREE.includes(name) || controls[name].value === value);
+    const run = same ? runs[presets.indexOf(chosen)] : null; // by T
     const setting = read();
     const notes = [];
     level.enable("sgd", run !== null);
+    sequences.enable(run !== null);
     if (level.value === "sgd" && run === null) {
       level.set("full");
       notes.push("No SGD run was computed for these settings, so that the full flow is shown.");
@@ -96,10 +106,11 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
       notes.push("With one class there is nothing to tell apart: only the closed form with C₀ = 1 is shown, as in the paper’s Fig. 9.");
     }
     for (const name of FLOWS) level.enable(name, setting.K > 1);
-    computed = compute(setting, run);
-    Object.assign(computed, { run, how: level.value });
+    computed = compute(setting, run, sequences.value);
+    Object.assign(computed, { run, length: sequences.value, how: level.value });
+    w.byId("transition-sequences").textContent = run ? run[sequences.value].told : "";
     computed.own = computed.levels[level.value];
-    computed.compared = (same ? chosen.compare : []).map((change) => ({ change, ...compute({ ...setting, ...change }, null) }));
+    computed.compared = (same ? chosen.compare : []).map((change) => ({ change, ...compute({ ...setting, ...change }) }));
     const stopped = Object.keys(computed.levels).filter((name) => computed.levels[name].z.includes(null));
     if (stopped.length) notes.push(`The integration took too many steps and stops early (${stopped.map((name) => LEVELS[name].name).join(", ")}): try smaller rates or a shorter training.`);
     if (setting.unitConstant && FLOWS.includes(level.value)) notes.push("C₀ changes only the closed form; a flow needs no C₀.");
@@ -122,18 +133,23 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
   const own = () => `η_Y = ${w.short(computed.setting.etaY)}, η_Z = ${w.short(computed.setting.etaZ)}`;
   const top = () => 1 + computed.setting.distinct.indexOf(Math.max(...computed.setting.distinct));
   const others = () => computed.compared.map((one, i) => ({ ...one, color: COMPARED[i][0], dash: COMPARED[i][1], label: named(one.change), width: 2 }));
+  const nameOf = (how) => (how === "sgd" ? `SGD, ${tokensOf(computed.length)}` : LEVELS[how].name);
   // Levels as lines of `pick` of a level's index; the chosen one is thick and on top.
   function byLevel(pick, dash = "solid") {
     const names = Object.keys(computed.levels).sort((a, b) => (a === computed.how) - (b === computed.how));
     return names.map((name) => {
       const one = computed.levels[name];
-      return { level: name, label: LEVELS[name].name, color: LEVELS[name].color, dash, x: one.times, y: one.times.map((_, i) => pick(one, i)), width: name === computed.how ? 4.5 : 1.7 };
+      return { level: name, label: nameOf(name), color: LEVELS[name].color, dash, x: one.times, y: one.times.map((_, i) => pick(one, i)), width: name === computed.how ? 4.5 : 1.7 };
     });
   }
 
-  // Where SGD's seeds lie, at the preset's settings alone: for the sliders there is no run.
-  const band = (pick) => (computed.run ? [yzflow.levels.band(computed.run, computed.seeds, pick)] : []);
-  const bandKey = () => (computed.run ? [{ label: `SGD, ${computed.seeds.length} seeds`, color: LEVELS.sgd.color, band: true }] : []);
+  // Where SGD's seeds lie, at the preset's settings alone: for the sliders there is no run. Those of each T make the axis.
+  const allBands = (pick) => Object.entries(computed.run ?? {}).map(([length, run]) => ({ length, ...yzflow.levels.band(run, computed.seeds[length], pick) }));
+  const band = (pick) => allBands(pick).filter(({ length }) => length === computed.length && computed.seeds[length].length > 1);
+  const bandKey = () => band(() => 0).map(({ length }) => ({ label: `SGD, ${tokensOf(length)}, ${computed.seeds[length].length} seeds`, color: LEVELS.sgd.color, band: true }));
+  // SGD with T = infinity, beside that with the T chosen.
+  const limit = (pick, dash = "solid") => allBands(pick).filter(({ length }) => length === INFINITE && length !== computed.length)
+    .map(({ x, low }) => ({ level: INFINITE, label: `SGD, ${tokensOf(INFINITE)}`, color: "c5", dash, x, y: low, width: 1.7 }));
 
   // Until attention is fastest at the chosen level it scans, from then on it snaps.
   const fastest = () => computed.own.speed?.fastest ?? NaN;
@@ -143,7 +159,7 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
   function drawLevels() {
     const { how, own: chosen, setting, exponent, times } = computed;
     const all = Object.values(computed.levels);
-    const name = LEVELS[how].name;
+    const name = nameOf(how);
     const token = top();
     const pick = (l) => (one, i) => one.shares[i] && one.shares[i][l];
     plots.share.title(VIEWS[view.value].title);
@@ -168,23 +184,24 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
     const table = w.sample(chosen.times.length, 10);
     plots.growth.table(`Growth factor χ of the distinct tokens, ${name}`, ["t", ...TOKENS.slice(1)], table.map((i) => [chosen.times[i], ...TOKENS.slice(1).map((_, l) => chi(chosen.z[i], l + 1))]));
 
-    const fall = byLevel((one, i) => one.z[i] && -one.z[i][0]);
+    const fallen = (one, i) => one.z[i] && -one.z[i][0];
+    const fall = [...limit(fallen), ...byLevel(fallen)];
     const exponents = [...fall, ...compared.map((one) => ({ ...one, label: `closed form: ${one.label}`, x: one.times, y: one.exponent }))];
-    const falls = band((one, i) => -one.z[i][0]);
+    const falls = allBands(fallen);
     plots.exponent.scope("all levels; the chosen one is thick");
-    plots.exponent.draw({ x: axis(), y: { label: "−(logit of the common token)", ...yzflow.plots.upTo([...exponents.map((line) => line.y), ...falls.map((one) => one.high)]) }, lines: exponents, bands: falls, marks: marks() });
+    plots.exponent.draw({ x: axis(), y: { label: "−(logit of the common token)", ...yzflow.plots.upTo([...exponents.map((line) => line.y), ...falls.map((one) => one.high)]) }, lines: exponents, bands: band(fallen), marks: marks() });
     plots.exponent.key([...fall].reverse().concat(exponents.slice(fall.length), bandKey()));
     plots.exponent.text("By the closed form this is the growth exponent B. Where the lines part, it does not describe the level.");
     plots.exponent.table(`Growth exponent B, closed form, and the logit of the common token, ${name}`, ["t", "B", "logit"], table.map((i) => [chosen.times[i], how === "sgd" ? computed.exponentAt(chosen.times[i]) : exponent[i], chosen.z[i] && chosen.z[i][0]]));
   }
 
   function drawShares(pick, token) {
-    const both = [...byLevel(pick(0), "dashed"), ...byLevel(pick(token))];
-    const bands = [0, token].flatMap((l) => band(pick(l)));
+    const both = [0, token].flatMap((l) => [...limit(pick(l), l ? "solid" : "dashed"), ...byLevel(pick(l), l ? "solid" : "dashed")]);
+    const [bands, every] = [band, allBands].map((of) => [0, token].flatMap((l) => of(pick(l))));
     both.sort((a, b) => a.width - b.width);
     plots.share.scope("all levels; the chosen one is thick");
-    plots.share.draw({ x: axis(), y: { label: "share of attention", ...yzflow.plots.upTo([...both.map((line) => line.y), ...bands.map((one) => one.high)]) }, lines: both, bands, marks: marks(), spans: spans() });
-    plots.share.key([{ label: `distinct ${token}: solid`, color: "soft", dash: "solid" }, { label: "common: dashed", color: "soft", dash: "dashed" }, ...byLevel(pick(0)).reverse().map((line) => ({ ...line, dash: "solid" })), ...bandKey()]);
+    plots.share.draw({ x: axis(), y: { label: "share of attention", ...yzflow.plots.upTo([...both.map((line) => line.y), ...every.map((one) => one.high)]) }, lines: both, bands, marks: marks(), spans: spans() });
+    plots.share.key([{ label: `distinct ${token}: solid`, color: "soft", dash: "solid" }, { label: "common: dashed", color: "soft", dash: "dashed" }, ...[...limit(pick(0)), ...byLevel(pick(0))].reverse().map((line) => ({ ...line, dash: "solid" })), ...bandKey()]);
     plots.share.text(`The common token, and the distinct one that occurs most often. ${AXIS}`);
     const { times, levels } = computed;
     const shown = Object.keys(levels).filter((key) => key !== "sgd");
@@ -256,7 +273,7 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
     });
     const percent = (one) => `${Math.round(100 * one.done)}%`;
     const [first, end] = [chosen.shares[0], chosen.shares.at(-1)];
-    const level = how === "sgd" ? LEVELS[how].name : `the ${LEVELS[how].name}`;
+    const level = how === "sgd" ? nameOf(how).replace(",", " with") : `the ${LEVELS[how].name}`;
     const sentences = end ? [`${w.brief(chosen.change)} of all attention has moved in ${level}.`] : [];
     // A share and where it goes, or by how much where three digits do not show it.
     const goes = (l) => {
@@ -303,10 +320,10 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
       const right = place + 1 < shown.length ? middle(place, place + 1) : times[i];
       return shares[i].map((share, token) => ({ left, right, y: token, share: share / most }));
     });
-    plots.heat.scope(`the chosen level: ${LEVELS[how].name}`);
+    plots.heat.scope(`the chosen level: ${nameOf(how)}`);
     plots.heat.draw({ x, y: { label: "", min: -0.5, max: TOKENS.length - 0.5, ticks: TOKENS.map((text, at) => ({ at, text })) }, cells, marks: marks() });
     plots.heat.text(`Dark: no attention; bright: ${w.brief(most)}, the most that a token gets at any level. The thick line is the time shown.`);
-    plots.heat.table(`Share of attention of each token, ${LEVELS[how].name}`, ["t", ...TOKENS], w.sample(times.length, 10).map((i) => [times[i], ...(shares[i] || TOKENS.map(() => null))]));
+    plots.heat.table(`Share of attention of each token, ${nameOf(how)}`, ["t", ...TOKENS], w.sample(times.length, 10).map((i) => [times[i], ...(shares[i] || TOKENS.map(() => null))]));
   }
 
   function drawNow() {
@@ -318,7 +335,7 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
     for (const plot of timed) plot.now(Math.max(time, computed.first), playing);
     const part = Number.isFinite(fastest()) ? (time < fastest() ? ": scanning" : ": snapping") : "";
     label.textContent = `time t = ${w.brief(time)} steps${clock.value > 0 ? part : ""}`;
-    plots.now.scope(LEVELS[how].name);
+    plots.now.scope(nameOf(how));
     const x = { label: "token", min: -0.6, max: TOKENS.length - 0.4, ticks: TOKENS.map((_, at) => ({ at, text: at ? String(at) : "c" })) };
     const colored = (tops) => TOKENS.map((_, i) => ({ x: i, top: tops[i], color: i ? "c1" : "c3" }));
     if (view.value === "share" || !chosen.shares.at(-1)) {
@@ -332,7 +349,7 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
       plots.now.draw({ x, y: { label: "change / largest", min: -1.1, max: 1.1 }, bars: colored(changes) });
     }
     plots.now.text(`c is the common token, 1 to 5 are the distinct ones. At t = ${w.brief(chosen.times[index])}: ${TOKENS.map((name, i) => `${name} ${w.brief(now[i])}`).join(", ")}.`);
-    plots.now.table(`Share of attention at t = ${w.short(chosen.times[index])}, ${LEVELS[how].name}`, ["token", "share"], TOKENS.map((name, i) => [name, now[i]]));
+    plots.now.table(`Share of attention at t = ${w.short(chosen.times[index])}, ${nameOf(how)}`, ["token", "share"], TOKENS.map((name, i) => [name, now[i]]));
   }
 
   const button = w.byId("play");
@@ -365,17 +382,18 @@ print("logit of the common token:", -B[-1])
 print("growth of the distinct tokens:", growth[-1])
 `;
     }
-    return `${yzflow.levels.simulated(setting, how, computed.own.times.at(-1))}run = flow.dataset.isel(time=-1, next_token=0)
+    return `${yzflow.levels.simulated(setting, how, computed.own.times.at(-1), computed.length)}run = flow.dataset.isel(time=-1, next_token=0)
 print("share of attention:", run["attention"].values[:6])
 print("logit of the common token:", float(run["z"].values[0, 0]))
 `;
   }
 
+  const limitLevel = () => (computed.run ? { "sgd, T = infinity": { times: computed.run[INFINITE].t, ...computed.seeds[INFINITE][0] } } : {});
   const data = () => ({
     columns: ["level", "t", ...TOKENS.map((name) => `logit ${name}`), ...TOKENS.map((name) => `attention ${name}`)],
-    rows: Object.entries(computed.levels).flatMap(([name, { times, z, shares }]) => times.map((t, i) => [name, t, ...(z[i] ?? TOKENS.map(() => null)), ...(shares[i] ?? TOKENS.map(() => null))])),
+    rows: Object.entries({ ...computed.levels, ...limitLevel() }).flatMap(([name, { times, z, shares }]) => times.map((t, i) => [name, t, ...(z[i] ?? TOKENS.map(() => null)), ...(shares[i] ?? TOKENS.map(() => null))])),
   });
 
-  bench = yzflow.bench.build("transition", { presets, controls, start, draw, python, data, free: ["level", "view", "time"] });
+  bench = yzflow.bench.build("transition", { presets, controls, start, draw, python, data, free: FREE });
   bench.start();
 };

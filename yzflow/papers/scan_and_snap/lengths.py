@@ -1,0 +1,86 @@
+"""SGD on sequences of T tokens beside the full flow: its runs at several T, and what is said wherever both are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dynamics import SequenceClasses, Solver, Trajectory, gradient_flow, sgd
+from yzflow.values.marks import as_text
+
+LENGTHS = (128, 1024, 8192, None)  # the first is the paper's; None is the limit
+BATCH_SIZE = 128
+_INFINITE = "infinity"
+_SEEDS = {1024: 2, 8192: 1, None: 1}  # at most: long sequences take long, and in the limit nothing is drawn
+
+
+def named(length: int | None) -> str:
+    """T as data and pages call it: its digits, or "infinity"."""
+    return _INFINITE if length is None else str(length)
+
+
+def said(length: int | None, numbers: Mapping[str, Any] | None = None) -> str:
+    """The sentence on T for wherever SGD and a flow are drawn.
+
+    Parameters
+    ----------
+    length : int or None
+        T of SGD's sequences; None is the limit T -> infinity.
+    numbers : mapping, optional
+        From `compared`. Without them the sentence says only what differs.
+    """
+    if length is None:
+        text = "SGD with T = infinity sees each class as infinitely long sequences show it, as the full flow does"
+    else:
+        text = (
+            f"SGD with sequences of T = {length:,} tokens is not the full flow, which stands for infinitely long ones"
+        )
+    if numbers is None:
+        return f"{text}."
+    many = numbers["distinct"]
+    fell = [_share(numbers[f"{who}_fallen"], many) for who in ("sgd", "flow")]
+    return (
+        f"{text}: after {numbers['steps']:,} steps the common token's logit is at "
+        f"{as_text(numbers['sgd'], '.2g')} in SGD and at {as_text(numbers['flow'], '.2g')} in the full flow, and "
+        f"{fell[0]} distinct logits have fallen in SGD, {fell[1]} in the full flow."
+    )
+
+
+def _share(fallen: int, many: int) -> str:
+    return f"{as_text(fallen, 'words') if fallen else 'none'} of {as_text(many, 'words')}"
+
+
+def trained(
+    classes: SequenceClasses, *, eta_y: float, eta_z: float, steps: int, seeds: int, length: int | None
+) -> list[Trajectory]:
+    """Runs of SGD from zero without momentum, with seeds from 0 on: as many, or fewer where sequences are long.
+
+    Each step takes batches of `BATCH_SIZE` sequences, or in the limit of long sequences all classes.
+    """
+    batch = None if length is None else BATCH_SIZE
+    options: dict[str, Any] = {"steps": steps, "batch_size": batch, "length": length, "momentum": 0.0}
+    many = min(seeds, _SEEDS.get(length, seeds))
+    return [sgd(classes, eta_y=eta_y, eta_z=eta_z, **options, seed=seed) for seed in range(many)]
+
+
+def by_token(z: np.ndarray, n_classes: int) -> np.ndarray:
+    """(.., logits) -> (.., 1 + distinct): the common token, then each distinct one in the mean over the classes."""
+    own = z[..., 1:].reshape(*z.shape[:-1], n_classes, -1).mean(axis=-2)
+    return np.concatenate([z[..., :1], own], axis=-1)
+
+
+def compared(
+    classes: SequenceClasses, ends: Sequence[np.ndarray], *, eta_y: float, eta_z: float, steps: int
+) -> dict[str, Any]:
+    """Numbers of `said`: logits at the ends of runs of SGD, each by token, in their mean, and of the full flow."""
+    flow = gradient_flow(classes, eta_y=eta_y, eta_z=eta_z, t_end=steps, solver=Solver(time_scale="log"))
+    both = {
+        "sgd": np.mean(ends, axis=0),
+        "flow": by_token(flow.dataset["z"].to_numpy()[-1, 0], classes.n_classes),
+    }
+    found: dict[str, Any] = {"steps": steps, "distinct": len(both["flow"]) - 1}
+    for who, z in both.items():
+        found |= {who: float(z[0]), f"{who}_fallen": int((z[1:] < 0).sum())}
+    return found
