@@ -1,9 +1,11 @@
 // The plot with sliders on the page of a statement. What it shows is a view, an entry of yzflow.views from the scripts of
 // the paper's room:
 //   title, sliders {name: as for widgets.slider}, adjust(controls) for sliders that bind each other;
-//   compute(setting, runs): {x, y, lines, band, marks, reference, margins, note, python}, where x is an axis, y {label, log,
-//   min, decades}, lines have id, label, color, dash, width, x, y and, against the reference, `off`; band is of SGD at the first
-//   preset's setting; margins are by the text of the assumption; python is a program that leaves `times` and `curves`.
+//   compute(setting, runs): {x, y, lines, bands, marks, reference, margins, note, python}, where x is an axis, y {label, log,
+//   min, decades}, lines have id, label, color, dash, width, x, y and, against the reference, `off`; bands are of SGD at the
+//   first preset's setting, {x, low, high, color, seeds} for each length T of its sequences that `told` has a sentence on, the
+//   last of which, "infinity", is drawn beside the others; margins are by the text of the assumption; python is a program that
+//   leaves `times` and `curves`.
 yzflow.views = {};
 
 // Relative differences of one list from another, where both are there. Its property `whole` is the largest difference, over
@@ -19,7 +21,7 @@ yzflow.apart = (values, reference) => {
   return Object.assign(off, { whole: largest(difference) / largest(reference) });
 };
 
-yzflow.panels.live = ({ view: name, presets, assumptions, seeds, runs }) => {
+yzflow.panels.live = ({ view: name, presets, assumptions, runs, told }) => {
   const w = yzflow.widgets;
   const { plots: { steady, swatch } } = yzflow;
   const view = yzflow.views[name];
@@ -30,26 +32,44 @@ yzflow.panels.live = ({ view: name, presets, assumptions, seeds, runs }) => {
   let bench;
   const update = () => bench.draw();
   for (const [key, more] of Object.entries(view.sliders)) controls[key] = w.slider(w.byId("live-sliders"), { id: `set-${key}`, ...more }, update);
-  const start = ({ setting }) => Object.fromEntries(Object.keys(controls).map((key) => [key, setting[key]]));
-  const read = () => Object.fromEntries(Object.entries(controls).map(([key, control]) => [key, control.value]));
+  const sliders = Object.keys(controls);
+  const lengths = Object.keys(told ?? {});
+  const LIMIT = lengths.at(-1);
+  if (told) {
+    const label = "T, tokens in each of SGD’s sequences";
+    controls.sequences = w.select({ id: "set-sequences", label, options: lengths.map((value) => ({ value, label: w.lengthOf(value) })) }, update);
+    w.byId("curves").prepend(w.element("span", { class: "sequences" }, "SGD: ", controls.sequences.node));
+  }
+  const start = ({ setting }) => ({ ...Object.fromEntries(sliders.map((key) => [key, setting[key]])), ...(told ? { sequences: lengths[0] } : {}) });
+  const read = () => Object.fromEntries(sliders.map((key) => [key, controls[key].value]));
 
   function draw() {
     view.adjust?.(controls);
     const setting = { ...presets[0].setting, ...read() };
     found = view.compute(setting, runs);
-    const { x, y, lines, band, marks = [], reference, note } = found;
+    const { x, y, lines, bands, marks = [], reference, note } = found;
     // The length of training does not matter to a run that goes on from there.
-    const moved = Object.entries(start(presets[0])).filter(([key, value]) => key !== "end" && controls[key].value !== value);
-    const bands = band ? [{ ...band, y: band.high }] : [];
-    const { label, ...how } = y;
-    plots.curves.draw({ x, y: { label, letters: LETTERS, ...steady([...lines, ...bands].map((line) => line.y), how) }, lines, bands, marks });
+    const moved = sliders.filter((key) => key !== "end" && controls[key].value !== presets[0].setting[key]);
     const away = moved.length ? ": as the page opened, not at these sliders" : "";
-    const ofBand = bands.map(({ color }) => ({ label: `SGD, ${seeds} seeds, T = ${runs.length}${away}`, color, band: true }));
-    plots.curves.key([...lines, ...ofBand]);
-    w.byId("live-band").hidden = !band;
+    const chosen = controls.sequences?.value;
+    const every = Object.entries(bands ?? {}).map(([length, band]) => ({
+      ...band, length, y: band.high, dash: length === chosen ? "solid" : "dotted", width: 3, band: band.seeds > 1,
+      label: `SGD, ${band.seeds > 1 ? `${band.seeds} seeds, ` : ""}${w.lengthOf(length)}${away}`,
+    }));
+    const ofSgd = every.filter(({ length }) => length === chosen || length === LIMIT);
+    const { label, ...how } = y;
+    plots.curves.draw({
+      x, y: { label, letters: LETTERS, ...steady([...lines, ...every].map((line) => line.y), how) }, marks,
+      lines: [...lines, ...ofSgd.filter(({ band }) => !band)], bands: ofSgd.filter(({ band }) => band),
+    });
+    plots.curves.key([...lines, ...ofSgd]);
+    w.byId("live-band").hidden = !bands;
+    w.byId("live-told").textContent = chosen ? told[chosen] : "";
     const last = (list) => list.at(-1);
     const at = `At ${x.symbol} = ${w.brief(last(lines[0].x))}`;
-    plots.curves.text(`${at}: ${lines.map((line) => `${line.label}: ${last(line.y) === null ? "–" : w.brief(last(line.y))}`).join("; ")}.${note ? ` ${note}` : ""}`);
+    const ends = ofSgd.map(({ label: name, x: steps, low, high, band }) => `${name}, after ${last(steps)} steps: ${band ? `${w.brief(last(low))} to ` : ""}${w.brief(last(high))}`);
+    const said = lines.map((line) => `${line.label}: ${last(line.y) === null ? "–" : w.brief(last(line.y))}`);
+    plots.curves.text(`${at}: ${said.join("; ")}.${ends.map((one) => ` ${one}.`).join("")}${note ? ` ${note}` : ""}`);
 
     const against = lines.filter((line) => line.off);
     // One range for all settings: from a millionth to a hundred times.
@@ -57,11 +77,11 @@ yzflow.panels.live = ({ view: name, presets, assumptions, seeds, runs }) => {
     plots.difference.draw({ x, y: range, lines: against.map((line) => ({ ...line, y: line.off })), marks });
     plots.difference.scope(reference);
     const largest = ({ off }) => off.reduce((most, value) => (value !== null && value > most ? value : most), 0);
-    const said = (words, those, pick) => (those.length ? [`${words}: ${those.map((line) => `${line.label}: ${percent(pick(line))}`).join("; ")}.`] : []);
+    const compared = (words, those, pick) => (those.length ? [`${words}: ${those.map((line) => `${line.label}: ${percent(pick(line))}`).join("; ")}.`] : []);
     plots.difference.key([]);
     plots.difference.text([
-      ...said("Largest difference, over the largest value of what it is measured against", against.filter(({ off }) => "whole" in off), ({ off }) => off.whole),
-      ...said("The largest in the plot", against.filter(({ off }) => !("whole" in off)), largest),
+      ...compared("Largest difference, over the largest value of what it is measured against", against.filter(({ off }) => "whole" in off), ({ off }) => off.whole),
+      ...compared("The largest in the plot", against.filter(({ off }) => !("whole" in off)), largest),
     ].join(" "));
     tables();
 
@@ -93,10 +113,10 @@ yzflow.panels.live = ({ view: name, presets, assumptions, seeds, runs }) => {
     columns: ["curve", found.x.symbol, "value", "difference"],
     rows: [
       ...found.lines.flatMap((line) => line.x.map((at, i) => [line.id, at, line.y[i], line.off ? line.off[i] : null])),
-      ...(found.band ? found.band.x.flatMap((at, i) => [["SGD smallest", at, found.band.low[i], null], ["SGD largest", at, found.band.high[i], null]]) : []),
+      ...Object.entries(found.bands ?? {}).flatMap(([length, { x, low, high }]) => x.flatMap((at, i) => [["smallest", low], ["largest", high]].map(([end, of]) => [`SGD, T = ${length}, ${end}`, at, of[i], null]))),
     ],
   });
 
-  bench = yzflow.bench.build("live", { presets, controls, start, draw, python, data });
+  bench = yzflow.bench.build("live", { presets, controls, start, draw, python, data, free: ["sequences"] });
   bench.start();
 };

@@ -62,7 +62,8 @@ class Views:
     starts : mapping
         Name of a view -> what its sliders start from, the first when the page opens; None for all others.
     collect : callable
-        (view, first start) -> what Python computes beforehand, ready for JSON: ``seeds`` and ``runs``, or None.
+        (view, first start) -> what Python computes beforehand, ready for JSON: ``runs``, or None; and where the view
+        has bands of SGD ``told``, a sentence for each length T of its sequences, from the shortest to "infinity".
     """
 
     paper: str
@@ -108,9 +109,10 @@ PLOT = """<div id='plot' class='lead'><h2 class='unseen'>Plots</h2>
 <div class='plot' id='curves'></div><div class='plot' id='difference'></div></div>"""
 WORDS = """<section id='words' aria-label='The plots in words and numbers'><h2>The plots in words and numbers</h2>
 <div class='words'><div id='curves-words'></div><div id='difference-words'></div></div>
-<p class='soft'>Curves are computed in this page for the sliders' values.<span id='live-band' hidden> The band of SGD
-was computed by Python for what the page opens with, and does not follow the sliders: it goes from the smallest to the
-largest of its seeds. SGD draws sequences of T tokens; the flows stand for infinitely long ones.</span></p></section>"""
+<p class='soft'>Curves are computed in this page for the sliders' values.<span id='live-band' hidden> SGD was run by
+Python for what the page opens with, and does not follow the sliders: a band goes from the smallest to the largest of
+its seeds, and with T = \u221e every step takes all classes, so that nothing is drawn by chance.</span>
+<span id='live-told'></span></p></section>"""
 THEME = "<button type='button' id='theme' aria-pressed='false'>Dark colours</button>"
 
 

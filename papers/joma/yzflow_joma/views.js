@@ -51,7 +51,7 @@
           { id: "end", label: "in the end: softmax(μ²/2)", color: "c3", dash: "dashed", width: 2, x: times, y: flat(last) },
           { id: "uniform", label: "uniform attention", color: "c5", dash: "dotdash", width: 2, x: times, y: flat(Math.log(mu.length)) },
         ],
-        band: null,
+        bands: null,
         python: `import numpy as np
 
 import yzflow as yz
@@ -90,7 +90,7 @@ print({name: float(curve[-1]) for name, curve in curves.items()})
         marks: [{ x: infinite, label: "t∞", color: "mark", dash: "solid" }], margins: {},
         reference: "of √(π/2) erf(v/√2) from Δ t",
         note: `The largest is infinite at t = ${yzflow.widgets.brief(infinite)}, when the others are finite.`,
-        lines, band: null,
+        lines, bands: null,
         python: `import numpy as np
 
 import yzflow as yz
@@ -134,7 +134,7 @@ print({name: float(curve[-1]) for name, curve in curves.items()})
           { id: "limit", label: "limit e^((μ₁² − μ₂²)/2)", color: "c3", dash: "dashed", width: 2, x: times, y: times.map(() => limit) },
           { id: "late", label: "with the delays", color: "c1", dash: "dotdash", width: 2, x: times, y: late.map((value) => (Math.abs(value / limit - 1) < 0.5 ? value : null)) },
         ],
-        band: null,
+        bands: null,
         python: `import numpy as np
 from scipy.integrate import solve_ivp
 from yzflow_joma.formulas import delay, late_ratio

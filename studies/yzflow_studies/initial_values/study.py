@@ -19,6 +19,7 @@ from theory.scan_and_snap import initial
 from yzflow import intervals
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLACK, canvas, ordered_colours, styled
+from yzflow.papers.scan_and_snap.lengths import said
 from yzflow.papers.scan_and_snap.settings import Setting, classes_with_common_shares
 
 SEEDS = range(4800, 4820)
@@ -113,6 +114,7 @@ def _said(supported: bool, refuted: bool) -> str:
 # The figure
 
 _SIZES: dict[str, Any] = {"k": 2, "m": 1000, "rho": 0.3, "weaker": 0.5, "eta_z": 0.5}
+_LENGTH = 128
 
 
 def _drawn(effort: Effort) -> dict[str, Any]:
@@ -121,16 +123,15 @@ def _drawn(effort: Effort) -> dict[str, Any]:
     times = np.concatenate([[0.0], np.geomspace(0.01, one.t_end, 120)])
     leads = {level: {off: initial.leads(one, level, off) for off in offs} for level in ("theory flow", "full flow")}
     seeds = list(SEEDS)[:2] if effort.quick else list(SEEDS)
-    ends = trained(**_SIZES, steps=50 if effort.quick else 200, length=128, seeds=seeds)
+    ends = trained(**_SIZES, steps=50 if effort.quick else 200, length=_LENGTH, seeds=seeds)
     return {"t": times, "leads": leads, "ends": ends}
 
 
 def _who_leads(data: Mapping[str, Any]) -> str:
     kept = all((lead * off > 0).all() for level in data["leads"].values() for off, lead in level.items())
     most = max(abs(lead[-1] / off) for level in data["leads"].values() for off, lead in level.items())
-    return (
-        f"Every leader of the flows is {'' if kept else 'not '}that of the start; no lead is above {most:.2g} times it."
-    )
+    told = f"Every leader of the flows is {'' if kept else 'not '}that of the start"
+    return f"{told}; no lead is above {most:.2g} times it. {said(_LENGTH)}"
 
 
 @styled
@@ -161,7 +162,7 @@ def drawn(data: Mapping[str, Any]) -> Figure:
     right.plot([-0.35, 0.35], [-0.35, 0.35], color=BLACK, linewidth=0.8)
     right.axhline(0, color=BLACK, linewidth=0.8, linestyle=":")
     right.plot(starts, data["ends"].values.ravel(), "o", markersize=3.5, alpha=0.5)
-    right.set(xlabel="lead at the start", ylabel="lead at the end", title="SGD, T = 128")
+    right.set(xlabel="lead at the start", ylabel="lead at the end", title=f"SGD, T = {_LENGTH}")
     figure.suptitle("Initial logits decide who leads of two tokens, and training adds little")
     return figure
 

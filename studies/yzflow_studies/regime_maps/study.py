@@ -19,6 +19,7 @@ from theory.scan_and_snap.statements import LEVELS
 from yzflow.audits.audit import Simulations
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import canvas, log_ticks, styled
+from yzflow.papers.scan_and_snap import lengths
 from yzflow.papers.scan_and_snap.settings import Setting, single_common_token
 
 AXES = ("n_classes", "vocab_size", "overlap", "ratio")
@@ -283,6 +284,8 @@ def _found(errors: xr.Dataset) -> str:
     for name in errors["statement"].values[errors["corrected"].values]:
         worst = {form: float(errors[form].sel(statement=name).max()) for form in ("printed", "error")}
         said.append(f"{name} is off by up to {worst['printed']:.2g} as printed, and {worst['error']:.2g} as corrected.")
+    if {"SGD", "full flow"} <= set(errors["level"].values):
+        said.append(lengths.said(_setting(**DEFAULTS).length))
     if _crosses_half(errors):
         said.append(
             "The dashed line is where the full flow is predicted to begin at half the speed of the theory (s = 1/2), "

@@ -199,6 +199,9 @@ yzflow.widgets = (() => {
     return indices;
   }
 
+  // T of SGD's sequences in words; runs are called by its digits, or "infinity" in the limit.
+  const lengthOf = (name) => `T = ${name === "infinity" ? "∞" : Number(name).toLocaleString("en-US")}`;
+
   // Run at most once in a frame, and not before the last change of that frame.
   function later(action) {
     let pending = false;
@@ -209,5 +212,5 @@ yzflow.widgets = (() => {
     };
   }
 
-  return { byId, element, short, brief, slider, choices, select, checkbox, readouts, plot, sample, symbols, later, rich };
+  return { byId, element, short, brief, slider, choices, select, checkbox, readouts, plot, sample, symbols, lengthOf, later, rich };
 })();

@@ -1,4 +1,4 @@
-"""SGD on sequences of T tokens beside the full flow: its runs at several T, and what is said wherever both are drawn."""
+"""SGD on sequences of T tokens beside the full flow: runs at several T, and a sentence wherever both are drawn."""
 
 from __future__ import annotations
 
@@ -39,17 +39,14 @@ def said(length: int | None, numbers: Mapping[str, Any] | None = None) -> str:
         )
     if numbers is None:
         return f"{text}."
-    many = numbers["distinct"]
-    fell = [_share(numbers[f"{who}_fallen"], many) for who in ("sgd", "flow")]
+    digits = ".3g" if length is None else ".2g"
+    sgd_at, flow_at = (as_text(numbers[who], digits) for who in ("sgd", "flow"))
+    fallen = [as_text(many, "words") if (many := numbers[f"{who}_fallen"]) else "none" for who in ("sgd", "flow")]
     return (
-        f"{text}: after {numbers['steps']:,} steps the common token's logit is at "
-        f"{as_text(numbers['sgd'], '.2g')} in SGD and at {as_text(numbers['flow'], '.2g')} in the full flow, and "
-        f"{fell[0]} distinct logits have fallen in SGD, {fell[1]} in the full flow."
+        f"{text}: after {numbers['steps']:,} steps the common token's logit is at {sgd_at} in SGD and at {flow_at} in "
+        f"the full flow, and of {as_text(numbers['distinct'], 'words')} distinct logits {fallen[0]} have fallen in SGD "
+        f"and {fallen[1]} in the full flow."
     )
-
-
-def _share(fallen: int, many: int) -> str:
-    return f"{as_text(fallen, 'words') if fallen else 'none'} of {as_text(many, 'words')}"
 
 
 def trained(

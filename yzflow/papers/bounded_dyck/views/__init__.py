@@ -93,7 +93,7 @@ def collect(view: str, start: Start) -> dict[str, Any]:
         layer = balance.balanced_layer(DyckLanguage(k, depth), rng=SEED)
         sizes = np.abs(np.asarray(layer.V)).max(axis=1)[:-1]
         layers[f"{k},{depth}"] = {"Z": np.asarray(layer.Z).tolist(), "logs": np.log(sizes).tolist()}
-    return {"seeds": 0, "runs": {"seed": SEED, "layers": {} if view == "bound" else layers}}
+    return {"runs": {"seed": SEED, "layers": {} if view == "bound" else layers}}
 
 
 VIEWS = Views(

@@ -97,7 +97,7 @@ ${rest}print({name: float(np.asarray(curve)[-1]) for name, curve in curves.items
         marks: still ? [] : [{ x: norm(first) / norm(delta), label: "‖u₀‖/‖δ‖", color: "mark", dash: "solid" }],
         reference: "of the features, norm 1: run against (13), and against the limit",
         note: `The text is ${written(types)} with n pairs [] at level ${setting.level} before its last two brackets. ${still ? "The pair adds nothing." : `A pair adds ‖δ‖ = ${brief(norm(delta) / norm(first))} of ‖u₀‖.`}${broken(setting)}`,
-        band: null,
+        bands: null,
         python: program(runs, setting, `types = [0] * ${setting.D - 1}
 found, begin = layer.features(texts(types)), Layer(Z, exact.Y, V).features(texts(types, [0]))
 u = balance.contributions(Layer(Z, exact.Y, V), language)[query]
@@ -141,7 +141,7 @@ curves = {"law": gap(law, begin), "layer": gap(found, begin), "limit": np.full(l
           { ...LAYER, label: "layer at these sliders", x: sizes, y: found },
           { ...PRINTED, id: "late", label: "late: ‖P(u₀ − u₀′)‖/(n‖δ‖), 2 at most", x: sizes, y: late, off: apart(late, found) },
         ],
-        band: null,
+        bands: null,
         python: program(runs, setting, `pairs = [[0] * ${setting.D - 2} + [last] for last in (0, 1)]
 u = balance.contributions(layer, language)[query]
 sums = [u[language.state_sequence([2 * kind for kind in types] + [0, 1])].sum(axis=0) for types in pairs]
@@ -194,7 +194,7 @@ curves = {
           { ...CORRECTED, id: "balanced", label: "balanced, no floor: 0 at every length", x: sizes, y: sizes.map(() => 0) },
           { ...LAYER, label: "layer at these sliders", x: sizes, y: errors, off: worst("moved") },
         ],
-        band: null,
+        bands: null,
         python: program(runs, setting, `head = balance.exact_head(exact, language)
 worst = np.zeros(len(times))
 for stack in np.ndindex(*[${k}] * ${D - 1}):
@@ -233,7 +233,7 @@ curves = {"balanced": 0 * times, "layer": np.where(worst < 1e-9, 0, worst)}
           { ...PRINTED, id: "printed", label: "C/n as printed; C is not said, here 1", x: sizes, y: sizes.map((n) => 1 / n) },
         ],
         note: "The best head has γ/τ = 1/‖f − f′‖, of the two stacks’ features after n pairs. P = 1.",
-        band: null,
+        bands: null,
         python: `import numpy as np
 from dynamics import Bags, DyckLanguage, Layer
 from theory import balance
@@ -313,7 +313,7 @@ print({name: float(curve[-1]) for name, curve in curves.items()})
           { ...LAYER, id: "linked", label: "with a residual link", x: sizes, y: behind },
           { ...PRINTED, id: "late", label: "‖P(Aₙ − Aₙ′)‖/‖link‖, 2 at most", x: sizes, y: late, off: apart(late, behind) },
         ],
-        band: null,
+        bands: null,
         python: `import numpy as np
 from dynamics import DyckLanguage, Layer
 from theory import balance

@@ -33,7 +33,8 @@ def by_length(setting: dict, *, seeds: int = SEEDS) -> dict:
     """The runs of `sgd_logits` by the length of their sequences, as `lengths.named` has it."""
     longest = sorted(lengths.LENGTHS, key=lambda length: -(length or 0))  # first, since it takes longest
     with ThreadPoolExecutor() as pool:
-        runs = dict(zip(longest, pool.map(lambda length: sgd_logits(setting, length=length, seeds=seeds), longest)))
+        made = pool.map(lambda length: sgd_logits(setting, length=length, seeds=seeds), longest)
+        runs = dict(zip(longest, made, strict=True))
     return {lengths.named(length): runs[length] for length in lengths.LENGTHS}
 
 

@@ -9,9 +9,7 @@ yzflow.levels = (() => {
     full: { label: "full flow (the true gradient)", name: "full flow", color: "c0" },
     sgd: { label: "SGD (presets)", name: "SGD", color: "c4" },
   };
-  // T of SGD's sequences, as the runs are called by it. The last is the limit, which is drawn beside every other.
-  const INFINITE = "infinity";
-  const tokensOf = (length) => `T = ${length === INFINITE ? "∞" : Number(length).toLocaleString("en-US")}`;
+  const INFINITE = "infinity"; // T of SGD in the limit, which is drawn beside every other
   const FLOWS = ["theory", "modified", "full"];
   const TIME = "time t, SGD steps";
 
@@ -117,5 +115,5 @@ flow = gradient_flow(
 `;
   }
 
-  return { LEVELS, FLOWS, TIME, SLIDERS, INFINITE, tokensOf, timesOf, compute, band, marks, classes, simulated };
+  return { LEVELS, FLOWS, TIME, SLIDERS, INFINITE, timesOf, compute, band, marks, classes, simulated };
 })();

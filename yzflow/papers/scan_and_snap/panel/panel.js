@@ -3,7 +3,7 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
   const w = yzflow.widgets;
   const { attention, decoder, sum } = yzflow;
   const { swatch } = yzflow.plots;
-  const { LEVELS, FLOWS, TIME, SLIDERS, INFINITE, tokensOf, compute } = yzflow.levels;
+  const { LEVELS, FLOWS, TIME, SLIDERS, INFINITE, compute } = yzflow.levels;
   const COMPARED = [["c3", "dashed"], ["c2", "dotdash"], ["c4", "dotted"]];
   const TOKENS = ["common", "distinct 1", "distinct 2", "distinct 3", "distinct 4", "distinct 5"];
 
@@ -36,7 +36,7 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
   const options = Object.entries(LEVELS).map(([value, { label, color }]) => ({ value, label, before: [swatch(color, "solid", 5)], after: [done[value]] }));
   const level = w.choices(w.byId("transition-level"), "level", options, update);
   const lengths = Object.keys(runs.find(Boolean));
-  const sequences = w.select({ id: "sequences", label: "T, tokens in each of SGD’s sequences", options: lengths.map((value) => ({ value, label: tokensOf(value) })) }, update);
+  const sequences = w.select({ id: "sequences", label: "T, tokens in each of SGD’s sequences", options: lengths.map((value) => ({ value, label: w.lengthOf(value) })) }, update);
   const ofSgd = w.byId("level-sgd").closest("label");
   const beside = w.element("div", { class: "beside" });
   ofSgd.replaceWith(beside);
@@ -133,7 +133,7 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
   const own = () => `η_Y = ${w.short(computed.setting.etaY)}, η_Z = ${w.short(computed.setting.etaZ)}`;
   const top = () => 1 + computed.setting.distinct.indexOf(Math.max(...computed.setting.distinct));
   const others = () => computed.compared.map((one, i) => ({ ...one, color: COMPARED[i][0], dash: COMPARED[i][1], label: named(one.change), width: 2 }));
-  const nameOf = (how) => (how === "sgd" ? `SGD, ${tokensOf(computed.length)}` : LEVELS[how].name);
+  const nameOf = (how) => (how === "sgd" ? `SGD, ${w.lengthOf(computed.length)}` : LEVELS[how].name);
   // Levels as lines of `pick` of a level's index; the chosen one is thick and on top.
   function byLevel(pick, dash = "solid") {
     const names = Object.keys(computed.levels).sort((a, b) => (a === computed.how) - (b === computed.how));
@@ -146,10 +146,10 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
   // Where SGD's seeds lie, at the preset's settings alone: for the sliders there is no run. Those of each T make the axis.
   const allBands = (pick) => Object.entries(computed.run ?? {}).map(([length, run]) => ({ length, ...yzflow.levels.band(run, computed.seeds[length], pick) }));
   const band = (pick) => allBands(pick).filter(({ length }) => length === computed.length && computed.seeds[length].length > 1);
-  const bandKey = () => band(() => 0).map(({ length }) => ({ label: `SGD, ${tokensOf(length)}, ${computed.seeds[length].length} seeds`, color: LEVELS.sgd.color, band: true }));
+  const bandKey = () => band(() => 0).map(({ length }) => ({ label: `SGD, ${w.lengthOf(length)}, ${computed.seeds[length].length} seeds`, color: LEVELS.sgd.color, band: true }));
   // SGD with T = infinity, beside that with the T chosen.
   const limit = (pick, dash = "solid") => allBands(pick).filter(({ length }) => length === INFINITE && length !== computed.length)
-    .map(({ x, low }) => ({ level: INFINITE, label: `SGD, ${tokensOf(INFINITE)}`, color: "c5", dash, x, y: low, width: 1.7 }));
+    .map(({ x, low }) => ({ level: INFINITE, label: `SGD, ${w.lengthOf(INFINITE)}`, color: "c5", dash, x, y: low, width: 1.7 }));
 
   // Until attention is fastest at the chosen level it scans, from then on it snaps.
   const fastest = () => computed.own.speed?.fastest ?? NaN;

@@ -28,9 +28,10 @@ PRESETS = (
             "{late_speed.full:.2g%} of its largest speed. But by t* only {done.theory:.0%}, {done.modified:.0%} and "
             "{done.full:.0%} of the change up to t = {t_end:,.0f} is done: most of it comes after t*, slowly. And it "
             "is small: {change.theory:.2g} of all attention moves in the theory flow, {change.full:.2g} in the full "
-            "flow. (SGD moves the common token's logit further than the full flow does, since its sequences of 128 "
-            "tokens are short, outside Assumption 1(b).)"
-        ),
+            "flow. "
+        )
+        + value("scan_and_snap.lengths_inside.told.0")
+        + " Sequences so short are outside Assumption 1(b): choose a longer T beside SGD.",
         _FIGURE_3 | flagship.explorer(flagship.inside()) | {"level": "full", "view": "speed"},
     ),
     Preset(

@@ -12,7 +12,7 @@ from dynamics import SequenceClasses, gradient_flow
 from theory.scan_and_snap import decoder
 from theory.scan_and_snap.bounds import xi_over_gamma
 from yzflow.pages.live import Start, Views
-from yzflow.papers.scan_and_snap.panel.data import LENGTH, sgd_logits
+from yzflow.papers.scan_and_snap.panel.data import by_length
 from yzflow.papers.scan_and_snap.settings import PAPER
 
 DISTINCT = (1.0, 0.8, 0.6, 0.4, 0.2)
@@ -79,11 +79,12 @@ _LATE = (
 
 
 def collect(view: str, start: Start) -> dict[str, Any]:
-    """SGD's runs at what a view starts from, where the view has a band of them."""
+    """SGD's runs at what a view starts from, by the length T of sequences, where the view has bands of them."""
     if view not in WITH_SGD:
-        return {"seeds": 0, "runs": None}
+        return {"runs": None}
     setting = start.setting | {"common": common_of(start.setting["rho"]), "distinct": DISTINCT}
-    return {"seeds": SEEDS, "runs": sgd_logits(setting, seeds=SEEDS) | {"length": LENGTH}}
+    runs = by_length(setting, seeds=SEEDS)
+    return {"runs": runs, "told": {length: run["told"] for length, run in runs.items()}}
 
 
 def common_of(overlap: float) -> float:

@@ -24,7 +24,7 @@
           { ...PRINTED, label: "B, as printed", x: times, y: printed, off: apart(printed, B) },
           ...lines.map((line) => ({ ...line, off: apart(line.y, B) })),
         ],
-        band: banded(runs, (one, i) => -one.z[i][0]),
+        bands: banded(runs, (one, i) => -one.z[i][0]),
         python: program(setting, {
           closed: [
             ["corrected", `attention.growth_exponent(times, **sizes, eta_z=${etaZ}, c0=${right})`],
@@ -53,7 +53,7 @@
         return {
           x, y: { label }, marks, margins: margins(setting), note: stopped(all), lines: all,
           reference: "against the corrected form",
-          band: banded(runs, (one, i) => sign * one.z[i][token]),
+          bands: banded(runs, (one, i) => sign * one.z[i][token]),
           python: program(setting, {
             closed: [["printed", `${sign < 0 ? "-" : ""}flow("theory", ${setting.K} * ${setting.etaZ})["z"].values[:, 0, ${token}]`]],
             quantity: `${sign < 0 ? "-" : ""}run["z"].values[:, 0, ${token}]`,
@@ -82,7 +82,7 @@
         x, y: { label: "−z" }, marks, margins: margins(setting),
         note: stopped(lines), reference: "against the theory flow, the more frequent token",
         lines: [...lines.map(off), ...rarer],
-        band: null,
+        bands: null,
         python: program(setting, {
           before: "from yzflow.papers.scan_and_snap.settings import two_common_tokens\n",
           quantity: '-run["z"].values[:, 0, 0]',
@@ -118,7 +118,7 @@
         x, y: { label: "growth factor χ", log: true, decades: 3 }, marks, margins: margins(setting), note: stopped(lines),
         reference: "of (11): r(t) against r(0) χ(t), at each level",
         lines: [...bounds, ...lines.map((line) => ({ ...line, off: identity(line.id) }))],
-        band: banded(runs, (one, i) => Math.exp(2 * one.z[i][1])),
+        bands: banded(runs, (one, i) => Math.exp(2 * one.z[i][1])),
         python: program(setting, {
           before: "from yzflow.papers.scan_and_snap.views import integral_of_xi\n",
           quantity: 'np.exp(2 * run["z"].values[:, 0, 1])',
@@ -144,7 +144,7 @@ print(`),
       return {
         x, y: { label: "ξₙ" }, marks, margins: margins(setting), note: stopped(lines), reference: OWN,
         lines: [{ ...CORRECTED, id: "formula", label: "(9), features as at the start", x: times, y: times.map((t) => flow.pull(setting, start, t)) }, ...lines],
-        band: null,
+        bands: null,
         python: program(setting, {
           before: `from theory.scan_and_snap.bounds import xi_over_gamma\n\ngram = np.full((${setting.K}, ${setting.K}), ${setting.rho}) + (1 - ${setting.rho}) * np.eye(${setting.K})`,
           closed: [["formula", `xi_over_gamma(gram, ${setting.M})[0] * decoder.gamma(times, **sizes)`]],
@@ -168,7 +168,7 @@ print(`),
       return {
         x, y: { label: "−dz/dt", log: true, decades: 6 }, marks, margins: margins(setting), note: stopped(lines), reference: OWN,
         lines: [{ ...PRINTED, label: "(10) as printed", x: times, y: printed, off: apart(printed, lines[0].y) }, { ...lines[0], off: undefined, label: "(10) corrected = theory flow" }, ...lines.slice(1)],
-        band: null,
+        bands: null,
         python: program(setting, { quantity: '-run["z_velocity"].values[:, 0, 0]' }).replace("print(", `curves["printed"] = ${setting.K} * curves["theory"]\nprint(`),
       };
     },
@@ -196,7 +196,7 @@ print(`),
       return {
         x, y: { label: "ratio of the logits" }, marks, margins: margins(setting), lines, note: stopped(lines),
         reference: "of the two forms, against the ratio of the flows",
-        band: null,
+        bands: null,
         python: program(setting, {
           closed: [
             ["corrected", `np.full_like(times, attention.full_flow_slowdown(vocab_size=${M}, n_classes=${K}, overlap=${rho}))`],
@@ -229,7 +229,7 @@ print(`),
           { ...PRINTED, id: "late", label: "K/(η_Y t), its late form", x: times, y: late, off: apart(late, closed) },
           ...lines.map((line) => ({ ...line, off: apart(line.y, closed) })),
         ],
-        band: banded(runs, (one, i) => one.loss[i]),
+        bands: banded(runs, (one, i) => one.loss[i]),
         python: program(setting, {
           closed: [
             ["closed", `np.log1p(${M - 1} * np.exp(-${M} * decoder.h(times / ${K}, vocab_size=${M}, eta_y=${etaY})))`],

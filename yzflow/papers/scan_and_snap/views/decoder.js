@@ -33,7 +33,7 @@
           ...(bounded ? bounds : []),
           ...lines.slice(1).map((line) => ({ ...line, label: `implied by the ${line.label}`, off: apart(line.y, gamma) })),
         ],
-        band: null,
+        bands: null,
         python: program(setting, {
           before: `from theory.scan_and_snap.bounds import crossings, xi_over_gamma\n\n${sample}\ngamma = decoder.gamma(times, **sizes)
 scan, second = decoder.scanning_time(**sizes), 2 * crossings(M)[1] * K / eta_y`,
@@ -75,7 +75,7 @@ runs = {`),
       return {
         x, y: { label: "M h" }, marks, margins: margins(setting), note: stopped(lines), reference: "of the flows, against (45)",
         lines: [{ ...CORRECTED, id: "closed", label: "(45), as printed", x: times, y: closed }, ...lines.slice(1).map((line) => ({ ...line, off: apart(line.y, closed) }))],
-        band: null,
+        bands: null,
         python: program(setting, {
           closed: [["closed", `${M} * decoder.h(times / ${K}, vocab_size=${M}, eta_y=${etaY})`]],
           quantity: "lead(run)",
@@ -133,7 +133,7 @@ print({name: float(curve[-1]) for name, curve in curves.items()})
           { ...CORRECTED, id: "half", label: "η_Y/M, enough", width: 2.5, x: s, y: flat(1) },
           { id: "gap", label: "h*(s) − h(s)", color: "c0", width: 3, x: s, y: gap, off: apart(exact, smooth) },
         ],
-        band: null,
+        bands: null,
         python: stepped(setting, [
           ["printed", "np.full_like(times, 2 * eta_y / M)"], ["half", "np.full_like(times, eta_y / M)"],
           ["gap", "steps[1:] - decoder.h(times, vocab_size=M, eta_y=eta_y)"],
@@ -158,7 +158,7 @@ print({name: float(curve[-1]) for name, curve in curves.items()})
           { ...CORRECTED, label: "½ ln(η_Y s), corrected", x: s, y: grown, off: apart(grown, lag) },
           { id: "lag", label: "lag of the steps", color: "c0", width: 3, x: s, y: lag },
         ],
-        band: null,
+        bands: null,
         note: "The lag grows like ½ ln(η_Y s) up to a constant.",
         python: stepped(setting, [
           ["printed", "np.full_like(times, np.log(M))"], ["corrected", "np.where(times * eta_y > 1, 0.5 * np.log(eta_y * times), np.nan)"],
@@ -187,7 +187,7 @@ print({name: float(curve[-1]) for name, curve in curves.items()})
           { ...PRINTED, id: "early", label: "early branch, as printed", x: times, y: early, off: apart(early, exact) },
           { ...PRINTED, id: "late", label: "late branch, as printed", dash: "dotted", x: times, y: late, off: apart(late, exact) },
         ],
-        band: null,
+        bands: null,
         python: program(setting, {
           before: `K, M, eta_y, eta_z = ${K}, ${M}, ${etaY}, ${etaZ}\nshare = ((M - 1) / M) ** 2`,
           closed: [
@@ -226,7 +226,7 @@ print({name: float(curve[-1]) for name, curve in curves.items()})
           { ...CORRECTED, id: "formula", label: "(70), features as at the start", x: times, y: times.map((t) => flow.decoded(setting, still, lead(t))[1][0]) },
           ...lines.map((line) => (line.id === "theory" ? { ...line, label: "(70), theory flow’s features" } : { ...line, off: off(line.id) })),
         ],
-        band: null,
+        bands: null,
         python: program(setting, {
           before: `x = ${M} * decoder.h(times / ${K}, vocab_size=${M}, eta_y=${etaY})  # M h
 inverse = np.linalg.inv(np.full((${K}, ${K}), ${setting.rho}) + (1 - ${setting.rho}) * np.eye(${K}))`,
@@ -262,7 +262,7 @@ inverse = np.linalg.inv(np.full((${K}, ${K}), ${setting.rho}) + (1 - ${setting.r
           { id: "decoder", label: `η_Y × ${brief(factor)} alone`, color: "c0", width: 2.5, x: times, y: at(factor, 1) },
           { ...PRINTED, id: "late", label: "late form (132)", x: times, y: late, off: apart(late, own) },
         ],
-        band: null,
+        bands: null,
         python: program(setting, {
           before: `K, M, eta_y, eta_z, factor = ${K}, ${M}, ${etaY}, ${etaZ}, ${factor}
 

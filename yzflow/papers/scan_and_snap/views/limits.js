@@ -40,7 +40,7 @@
           { ...CORRECTED, id: "equal", label: "equal overlaps", width: 3, x: largest, y: equal, off: apart(equal, ones) },
           { id: "zero", label: "0: no push", color: "c5", dash: "dashed", width: 2, x: largest, y: largest.map(() => 0) },
         ],
-        band: null,
+        bands: null,
         python: `import numpy as np
 from theory.scan_and_snap.bounds import xi_over_gamma
 
@@ -158,7 +158,7 @@ print({name: float(curve[-1]) for name, curve in curves.items()})
       ];
       return {
         x: { label: "ln t", symbol: "ln t", min: 1, max: end, log: true }, y: { label: "common/distinct", log: true, decades: 6 },
-        margins: {}, reference: "of the full flow’s exponent, −d ln(common/distinct)/d ln ln t, from α", lines, note: stopped(lines), band: null,
+        margins: {}, reference: "of the full flow’s exponent, −d ln(common/distinct)/d ln ln t, from α", lines, note: stopped(lines), bands: null,
         python: `import numpy as np
 from yzflow.papers.scan_and_snap import late
 

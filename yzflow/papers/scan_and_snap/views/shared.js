@@ -59,8 +59,10 @@ yzflow.views.shared = (() => {
 
   const stopped = (lines) => (lines.some((line) => line.y.includes(null)) ? "The integration of a flow took too many steps and stops early: try smaller rates or a shorter training." : "");
 
+  // A band of SGD for each length T of its sequences.
   function banded(runs, pick) {
-    return runs && levels.band(runs, runs.z.map((z, seed) => ({ z, loss: runs.loss[seed] })), pick);
+    const band = (run) => ({ ...levels.band(run, run.z.map((z, seed) => ({ z, loss: run.loss[seed] })), pick), seeds: run.z.length });
+    return runs && Object.fromEntries(Object.entries(runs).map(([length, run]) => [length, band(run)]));
   }
 
   // A program that leaves `times` and `curves`: the closed forms' lines, then what `quantity` takes of each flow.

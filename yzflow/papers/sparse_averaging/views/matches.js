@@ -42,7 +42,7 @@
           { ...PRINTED, id: "eta", label: "η", x: sizes, y: flat(eta) },
           { ...PRINTED, id: "right", label: "1 − η", dash: "dotted", x: sizes, y: flat(1 - eta) },
         ],
-        band: null,
+        bands: null,
         python: `import numpy as np
 from theory import averaging
 
@@ -99,7 +99,7 @@ print({name: float(curve[-1]) for name, curve in curves.items()})
           { id: "sorted", label: "sorted groups, M = N^a", color: "c0", width: 3, x: sizes, y: sorted, off: apart(sorted, bound) },
           { id: "transform", label: "transform, M = N", color: "c1", dash: "dotdash", width: 2.5, x: sizes, y: transform, off: apart(transform, bound) },
         ],
-        band: null,
+        bands: null,
         python: `import numpy as np
 from yzflow.papers.sparse_averaging.constructions import promised_product
 

@@ -46,7 +46,7 @@
           { id: "share", label: "share of the values that the layer lacks, q ≤ N/2", color: "c1", dash: "dotdash", width: 2.2, x: sizes, y: share },
           { ...PRINTED, id: "narrow", label: "1/(2q − 1)", x: sizes, y: sizes.map(() => 1 / (2 * q - 1)) },
         ],
-        band: null,
+        bands: null,
         python: `import numpy as np
 from theory import averaging
 
@@ -100,7 +100,7 @@ print({name: float(curve[-1]) for name, curve in curves.items()})
           { ...PRINTED, id: "entropy", label: "(N − 1)(1 − H(2qε/(N − 1)))", x: errors, y: bound, off: apart(bound, needed) },
           { id: "blocks", label: "⌊(N − 1)/q⌋", color: "c1", dash: "dotdash", width: 2.2, x: errors, y: errors.map(() => Math.floor(n / q)) },
         ],
-        band: null,
+        bands: null,
         python: `import numpy as np
 from theory import averaging
 
@@ -139,7 +139,7 @@ print({name: float(curve[-1]) for name, curve in curves.items()})
           { id: "curve", label: "any query, exact numbers: 2q (moment curve)", color: "c1", width: 2.5, x: sizes, y: curve },
           { ...PRINTED, id: "random", label: "any query, random keys: 12 q ln N", x: sizes, y: random },
         ],
-        band: null,
+        bands: null,
         python: `import numpy as np
 
 N, q = ${tokens}, ${q}

@@ -23,7 +23,7 @@ yzflow.views.widths = {
         { ...line("printed", "needed, as in the slides: m log₂ N ≥ q", "c5", "dashed", printed), off: yzflow.apart(printed, needed) },
         { ...line("corrected", "needed, corrected: (2m + d′) p ≥ q", "c3", "solid", needed), width: 5 },
       ],
-      band: null,
+      bands: null,
       python: `import numpy as np
 
 N, p, d = ${N}, ${p}, ${d}
