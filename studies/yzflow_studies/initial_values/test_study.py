@@ -8,6 +8,7 @@ import xarray as xr
 
 from theory import attention, decoder
 from theory.scan_and_snap import initial
+from yzflow.papers.scan_and_snap.lengths import said
 from yzflow_studies.initial_values import study
 
 
@@ -65,6 +66,7 @@ def test_the_figure_says_who_leads():
     data = {
         "leads": {"full flow": {0.1: np.array([0.1, 0.2]), -0.1: np.array([-0.1, -0.1])}},
     }
-    assert entry.claims(data) == "Every leader of the flows is that of the start; no lead is above 2 times it."
+    leads = "Every leader of the flows is that of the start; no lead is above 2 times it."
+    assert entry.claims(data) == f"{leads} {said(128)}"
     data["leads"]["full flow"][-0.1] = np.array([-0.1, 0.1])
     assert "is not that of the start" in entry.claims(data)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from dynamics import gradient_flow
+from yzflow.papers.scan_and_snap.lengths import said
 from yzflow.papers.scan_and_snap.settings import single_common_token
 from yzflow_studies.regime_maps import study as regime
 
@@ -31,6 +32,12 @@ def test_what_a_level_cannot_measure_is_nan(errors):
 
 def test_the_corrected_remark_1_holds_in_every_cell(errors):
     assert (errors["error"].sel(statement="Remark 1", level="full flow", vocab_size=[10, 300]) < 0.01).all()
+
+
+def test_beside_the_full_flow_the_caption_says_how_long_the_sequences_of_sgd_are(errors):
+    sentence = said(regime._setting(**regime.DEFAULTS).of_batches["length"])
+    for levels in (["full flow", "SGD"], ["full flow"], ["SGD"]):
+        assert (sentence in regime.MAP.caption(errors.sel(level=levels))) == (len(levels) == 2)
 
 
 def test_a_cell_is_the_error_that_the_definition_gives(errors):

@@ -23,7 +23,7 @@ from explorer_pages import (
 
 from dynamics import SequenceClasses, gradient_flow
 from theory import attention, decoder
-from yzflow.papers.scan_and_snap import flagship
+from yzflow.papers.scan_and_snap import flagship, lengths
 from yzflow.papers.scan_and_snap import phase_transition as pt
 from yzflow.papers.scan_and_snap.panel import PANEL, data
 from yzflow.papers.scan_and_snap.panel.presets import PRESETS
@@ -159,6 +159,7 @@ def test_sgd_is_there_for_presets_only(page):
     np.testing.assert_allclose(values(page, "transition")["common"], expected["z"][0][-1][0], rtol=1e-12)
     assert page.inner_text("#transition-note") == ""
     press(page, "eta-y", "ArrowRight")
+    assert page.is_disabled("#sequences") and page.inner_text("#transition-sequences") == ""
     assert page.is_disabled("#level-sgd") and page.is_checked("#level-full")
     assert "No SGD run" in page.inner_text("#transition-note")
 
@@ -174,7 +175,7 @@ def test_the_band_of_sgd_has_all_seeds_and_is_there_for_presets_only(page):
     bands = ("share", 2), ("exponent", 1)
     for plot, number in bands:
         assert page.locator(f"#{plot}-canvas path.band").count() == number
-        assert f"SGD, {data.SEEDS} seeds" in page.inner_text(f"#{plot} .key")
+        assert f"SGD, T = 128, {data.SEEDS} seeds" in page.inner_text(f"#{plot} .key")
     # The band's right end, at its last step, reads as the seeds do on the axis.
     numbers = page.evaluate(
         """() => {
@@ -194,6 +195,38 @@ def test_the_band_of_sgd_has_all_seeds_and_is_there_for_presets_only(page):
     for plot, _ in bands:
         assert page.locator(f"#{plot}-canvas path.band").count() == 0
         assert "seeds" not in page.inner_text(f"#{plot} .key")
+
+
+def test_each_length_of_sequences_draws_its_own_run_with_its_sentence_and_the_limit_beside_it(page):
+    """The chosen T moves the thick line, the readout, the table and the sentence; T = infinity is drawn beside each."""
+    runs = data.by_length(PRESETS[CONTRAST].setting)
+    page.check("#level-sgd")
+    texts = page.eval_on_selector_all("#sequences option", "(all) => all.map((one) => one.value)")
+    assert texts == list(runs) == ["128", "1024", "8192", "infinity"]
+    axes, seen = _axes(page), set()
+    drawn = """() => Object.fromEntries([...document.querySelectorAll("#exponent-canvas path:not(.band)")].map(
+      (one) => [one.style.stroke, one.getAttribute("d")]))"""
+    for name, run in runs.items():
+        page.select_option("#sequences", name)
+        settle(page)
+        assert values(page, "transition")["common"] == pytest.approx(run["z"][0][-1][0], rel=1e-12)
+        assert page.inner_text("#transition-sequences") == run["told"]
+        words = f"T = {'∞' if name == 'infinity' else format(int(name), ',')}"
+        assert page.inner_text("#growth .scope").endswith(f"SGD, {words}")
+        assert f"in SGD with {words} the common token" in page.inner_text("#transition-see")
+        keys = page.inner_text("#exponent .key")
+        assert f"SGD, {words}" in keys and "SGD, T = ∞" in keys
+        lines = page.evaluate(drawn)
+        # Where the limit is chosen it stands once; elsewhere in a colour of its own.
+        assert ("var(--c5)" in lines) == (name != "infinity")
+        seen.add((lines["var(--c4)"], lines.get("var(--c5)", lines["var(--c4)"])))
+        bands = page.locator("#exponent-canvas path.band").count()
+        assert bands == (len(run["z"]) > 1) and _axes(page) == axes
+        levels = {row[0] for row in downloaded(page, "transition")[1:]}
+        assert "sgd, T = infinity" in levels
+    assert len({own for own, _ in seen}) == 4 and len({limit for _, limit in seen}) == 1
+    page.select_option("#sequences", "128")
+    settle(page)
 
 
 def test_regime_indicator(page):
@@ -357,9 +390,12 @@ def test_sgd_moves_further_inside_than_the_full_flow(page):
     run = data.sgd_logits(PRESETS[INSIDE].setting)
     full = flagship.flows(flagship.inside())["full"].dataset["z"].isel(query=0).sel(token=0)
     assert all(abs(z[-1][0]) > 100 * abs(float(full[-1])) for z in run["z"])
-    said = "SGD moves the common token's logit further than the full flow does, since its sequences of 128 tokens are"
-    assert f"{said} short, outside Assumption 1(b)." in PRESETS[INSIDE].answer and data.LENGTH == 128
-    own = {"t_end": float(run["t"][-1]), "batch_size": data.BATCH_SIZE, "length": data.LENGTH}
+    first = lengths.LENGTHS[0]
+    assert (
+        lengths.said(first).rstrip(".") in PRESETS[INSIDE].answer
+        and "outside Assumption 1(b)" in PRESETS[INSIDE].answer
+    )
+    own = {"t_end": float(run["t"][-1]), "batch_size": lengths.BATCH_SIZE, "length": first}
     assert flagship.broken(replace(flagship.inside(), **own), "SGD") == ["1(b)"]
 
 
@@ -402,7 +438,7 @@ def test_every_level_is_drawn_and_the_chosen_one_is_thick(page):
             "#exponent-canvas path:not(.band)",
             "(all) => all.map((one) => [one.style.stroke, Number(one.getAttribute('stroke-width'))])",
         )
-        assert {name for name, _ in widths} == {f"var(--c{i})" for i in range(5)}
+        assert {name for name, _ in widths} == {f"var(--c{i})" for i in range(6)}
         assert [name for name, width in widths if width > 3] == [f"var(--{colour})"]
 
 
@@ -429,10 +465,12 @@ def test_the_transition_is_marked_in_every_plot_with_time(page):
     assert found["mark"] == pytest.approx(none + (hundred - none) * peak / 1000, abs=0.01)
 
 
-@pytest.mark.parametrize("level", ["closed", "theory", "modified", "full", "sgd"])
+@pytest.mark.parametrize("level", ["closed", "theory", "modified", "full", "sgd", "sgd 1024", "sgd infinity"])
 def test_the_program_gives_what_the_page_shows(page, level):
     choose(page, "transition", FIGURE_8)  # two classes and a short training
+    level, *chosen = level.split()
     page.check(f"#level-{level}")
+    page.select_option("#sequences", *(chosen or ["128"]))
     settle(page)
     shown = table(page, "heat")[-1, 1:]
     logit = values(page, "transition")["common"]
@@ -449,7 +487,7 @@ def test_the_program_gives_what_the_page_shows(page, level):
 def test_the_data_file_has_every_level(page):
     rows = downloaded(page, "transition")
     assert rows[0][:3] == ["level", "t", "logit common"] and len(rows[0]) == 14
-    assert {row[0] for row in rows[1:]} == {"closed", "theory", "modified", "full", "sgd"}
+    assert {row[0] for row in rows[1:]} == {"closed", "theory", "modified", "full", "sgd", "sgd, T = infinity"}
     last = [row for row in rows if row[0] == "full"][-1]
     page.check("#level-full")
     settle(page)

@@ -151,24 +151,46 @@ def test_margins_are_those_of_the_register(shared_browser, folder, number):
         assert words.endswith("(broken)") == (value < 1)
 
 
-def test_the_band_of_sgd_is_python_s_and_says_that_it_stands_still(shared_browser, folder):
+def test_the_bands_of_sgd_are_python_s_and_say_that_they_stand_still(shared_browser, folder):
     page = page_of(shared_browser, "Theorem 2(b)", folder)
-    run = views.collect("common", views.VIEWS.starts[None][0])
-    rows = [row for row in downloaded(page, "live")[1:] if row[0] == "SGD largest"]
-    fall = -np.array(run["runs"]["z"])[:, :, 0]
-    np.testing.assert_allclose(np.array([row[2] for row in rows], dtype=float), fall.max(axis=0))
-    assert len(fall) == run["seeds"] == views.SEEDS and fall[:, -1].std() > 0
-    said = "() => [...document.querySelectorAll('#curves .key li')].at(-1).textContent"
-    assert page.evaluate(said) == f"SGD, {views.SEEDS} seeds, T = 128"
+    content = views.collect("common", views.VIEWS.starts[None][0])
+    rows = downloaded(page, "live")[1:]
+    key = "() => [...document.querySelectorAll('#curves .key li')].slice(-2).map((one) => one.textContent)"
+    axes, pictures = _axes(page), set()
+    names = {"128": "T = 128", "1024": "T = 1,024", "8192": "T = 8,192", "infinity": "T = ∞"}
+    assert list(content["runs"]) == list(names)
+    for length, run in content["runs"].items():
+        fall = -np.array(run["z"])[:, :, 0]
+        for end, of in (("smallest", fall.min(axis=0)), ("largest", fall.max(axis=0))):
+            found = [float(row[2]) for row in rows if row[0] == f"SGD, T = {length}, {end}"]
+            np.testing.assert_allclose(found, of)
+        page.select_option("#set-sequences", length)
+        settle(page)
+        seeds = len(fall)
+        many = f"{seeds} seeds, " if seeds > 1 else ""
+        limit = [] if length == "infinity" else ["SGD, T = ∞"]
+        assert page.evaluate(key)[-1 - len(limit) :] == [f"SGD, {many}{names[length]}", *limit]
+        assert page.inner_text("#live-told") == run["told"] == content["told"][length]
+        assert f"SGD, {many}{names[length]}, after 2000 steps:" in page.inner_text("#curves-text")
+        assert page.locator("#curves path.band").count() == (seeds > 1) and _axes(page) == axes
+        pictures.add(page.inner_html("#curves-canvas"))
+    assert len(pictures) == 4 and len(content["runs"]["128"]["z"]) == views.SEEDS
+    page.select_option("#set-sequences", "128")
+    settle(page)
     band = page.get_attribute("#curves path.band", "d")
     assert band.startswith("M") and band.endswith("Z")
     press(page, "set-rho", "ArrowRight")
-    assert page.evaluate(said).endswith("T = 128: as the page opened, not at these sliders")
+    assert all(one.endswith(": as the page opened, not at these sliders") for one in page.evaluate(key))
     assert page.locator("#curves path.band").count() == 1
     press(page, "set-rho", "ArrowLeft")
     enter(page, "set-rho", FIRST["rho"])
     press(page, "set-end", "ArrowLeft")  # a run that goes on is the same run
-    assert page.evaluate(said) == f"SGD, {views.SEEDS} seeds, T = 128"
+    assert page.evaluate(key) == [f"SGD, {views.SEEDS} seeds, T = 128", "SGD, T = ∞"]
+
+
+def test_a_page_without_runs_of_sgd_has_no_choice_of_their_length(shared_browser, folder):
+    page = page_of(shared_browser, "Lemma 4", folder)
+    assert page.locator("#set-sequences").count() == 0 and page.inner_text("#live-told") == ""
 
 
 def _axes(page):

@@ -25,8 +25,9 @@ def sgd_logits(setting: dict, *, length: int | None = 128, seeds: int = SEEDS, r
         logits of the common and the distinct tokens, means over the classes; ``loss``, likewise; ``told``: the sentence
         on T.
     """
-    name = ("K", "M", "common", "etaY", "etaZ", "end")
-    return _runs(*(setting[key] for key in name), tuple(setting["distinct"]), length, seeds, records)
+    name = ("K", "M", "common", "etaY", "etaZ")
+    steps = min(int(setting["end"]), MAX_STEPS)
+    return _runs(*(setting[key] for key in name), steps, tuple(setting["distinct"]), length, seeds, records)
 
 
 def by_length(setting: dict, *, seeds: int = SEEDS) -> dict:
@@ -45,14 +46,13 @@ def _runs(
     common: float,
     eta_y: float,
     eta_z: float,
-    end: float,
+    steps: int,
     distinct: tuple[float, ...],
     length: int | None,
     seeds: int,
     records: int,
 ) -> dict:
     classes = SequenceClasses.single_common_token(n_classes, vocab_size, common=common, distinct=distinct)
-    steps = min(int(end), MAX_STEPS)
     found: dict = {"t": [], "z": [], "loss": []}
     ends = []
     for run in lengths.trained(classes, eta_y=eta_y, eta_z=eta_z, steps=steps, seeds=seeds, length=length):
@@ -63,7 +63,7 @@ def _runs(
         z = lengths.by_token(data["z"].to_numpy()[shown, 0], n_classes)
         ends.append(z[-1])
         found["t"] = time[shown].tolist()
-        # Significant digits: inside the assumptions a logit moves by less than a billionth.
+        # Significant digits: inside the assumptions a logit moves by billionths.
         found["z"].append([[float(f"{value:.7g}") for value in row] for row in z])
         found["loss"].append(data["loss"].to_numpy()[shown].round(6).tolist())
     numbers = lengths.compared(classes, ends, eta_y=eta_y, eta_z=eta_z, steps=steps)
