@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dynamics import DivergenceError, IntegrationError
 from dynamics.support import checks, files
 from dynamics.support.progress import Progress
 from theory.statements import Check, Setting, Statement
@@ -32,12 +33,23 @@ class Simulations:
         self.setting = setting
         self._seed = seed
         self._made: dict[str, Any] = dict(made or {})
+        self._refused: dict[str, Exception] = {}
 
     def trajectory(self, level: str) -> Any:
-        """The simulation at a level of fidelity."""
+        """The simulation at a level of fidelity; one that came to no end is not tried again."""
+        if level in self._refused:
+            raise self._refused[level]
         if level not in self._made:
-            self._made[level] = self.setting.simulate(level, seed=self._seed)
+            try:
+                self._made[level] = self.setting.simulate(level, seed=self._seed)
+            except (ValueError, IntegrationError, DivergenceError) as error:
+                self._refused[level] = error
+                raise
         return self._made[level]
+
+    def refused(self, error: Exception) -> bool:
+        """Whether an error is that of a simulation, and not of what is measured on it."""
+        return any(error is one for one in self._refused.values())
 
     def last(self, level: str) -> float:
         """Last time of the simulation at a level; zero where nothing was simulated."""

@@ -137,7 +137,9 @@ class StatementVerdict(Examined):
             "assumes": statement.assumes,
             "errata": list(statement.errata),
             "passed": self.passed,
+            "headline": self.headline,
             "outcome": self.outcome,
+            "next": self.next,
             "columns": {column.name: column.as_dict() for column in self.columns},
             "summary": self.summary.as_dict(),
             "labels": [label.as_dict() for label in self.labels],
@@ -229,10 +231,10 @@ def check(
     given = {"eta_y": eta_y, "eta_z": eta_z, "t_end": t_end, "optimizer": optimizer, "objective": objective}
     if data is not None:
         case = own_case(chosen, level=level, data=data, **given)
-        rows, case, missing, modules = measure(chosen, case, seed=seed)
+        rows, case, absent, modules = measure(chosen, case, seed=seed)
         proofs = {chosen.id: prove(chosen)} if chosen.proofs else {}
         report = AuditReport(rows, (chosen,), proofs, modules=modules)
-        return StatementVerdict(chosen, report, quick, seed, case, missing)
+        return StatementVerdict(chosen, report, quick, seed, case, absent)
     for name, value in {**given, "level": level}.items():
         if value is not None:
             raise checks.reject(name, "come with `data`", checks.brief(value))

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dynamics.support.rounded import margin as shown_margin
+from theory import layout
 from theory.statements import Statement
 from theory.trust import Label
-from yzflow.audits.outcomes import Column, headline, sentence
+from yzflow.audits.headlines import fitted, headline, own_headline, sentence
+from yzflow.audits.outcomes import Absent, Column, Outcome
 from yzflow.audits.own import OwnCase
 from yzflow.audits.report import AuditReport, cells, worst, worst_forms
 from yzflow.audits.verdicts import Row
@@ -29,8 +32,8 @@ class Examined:
         Of the SGD runs.
     own : OwnCase, optional
         The reader's setting, where data was given: then all rows are of it, inside the assumptions or not.
-    missing : tuple of str
-        Levels that refuse such training, or come to no end, with the reason.
+    absent : tuple of Absent
+        Checks that gave no number there, with the reason.
     """
 
     statement: Statement
@@ -38,7 +41,7 @@ class Examined:
     quick: bool
     seed: int
     own: OwnCase | None = None
-    missing: tuple[str, ...] = ()
+    absent: tuple[Absent, ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -72,33 +75,88 @@ class Examined:
         return found
 
     @property
+    def missing(self) -> tuple[str, ...]:
+        """Levels that gave no number, with the reason."""
+        return tuple(self._reasons())
+
+    def _reasons(self) -> dict[str, Outcome]:
+        """Levels with a reason for which they gave no number -> the kind of it."""
+        levels: dict[tuple[str, Outcome], dict[str, None]] = {}
+        for one in self.absent:
+            levels.setdefault((one.why, one.outcome), {})[one.level] = None
+        return {f"{', '.join(names)}: {why}": outcome for (why, outcome), names in levels.items()}
+
+    @property
+    def unsaid(self) -> list[str]:
+        """Sentences on what was not run, and on what there was nothing to compare for."""
+        heads = {Outcome.NOTHING: "Nothing to compare"}
+        return [f"{heads.get(outcome, 'Not run')}: {reason}." for reason, outcome in self._reasons().items()]
+
+    @property
     def outcome(self) -> str:
-        """The finding, in a sentence."""
+        """The finding, in a sentence for each column."""
         if not self.passed:
-            alarming = [f"{row.check} in the {row.level} at {row.setting}" for row in self.rows if row.alarming]
-            wrong = [f"the proof's {name}" for names in self.report.proofs.values() for name in names] + alarming
-            return f"FAILS where it should hold: {'; '.join(wrong)}."
-        return " ".join(filter(None, (self.place, sentence(self.columns), *(f"Not run: {m}." for m in self.missing))))
+            return f"FAILS where it should hold: {'; '.join(self._wrong)}."
+        return " ".join(filter(None, (sentence(self.columns), self.place, *self.unsaid)))
+
+    @property
+    def _wrong(self) -> list[str]:
+        """Parts that fail where they should hold."""
+        alarming = [f"{row.check} in the {row.level} at {row.setting}" for row in self.rows if row.alarming]
+        return [f"the proof's {name}" for names in self.report.proofs.values() for name in names] + alarming
 
     @property
     def headline(self) -> str:
-        """The one sentence that a reader came for."""
+        """The one sentence that a reader came for, of at most `yzflow.audits.headlines.MOST` characters.
+
+        At a reader's own data it says first of all what happened in training.
+        """
         if not self.passed:
-            return self.outcome
-        said = f"{self.place} {headline(self.columns)}" if self.own else headline(self.columns)
-        return f"{said} Not all of it was run." if self.missing else said
+            first, *others = self._wrong
+            more = f"; {len(others)} more" if others else ""
+            return fitted([self.outcome, f"FAILS where it should hold: {first}{more}."])
+        if self.own is None:
+            return headline(self.columns)
+        margins = self.own.margins.values()
+        broken = sum(not margin >= 1 for margin in margins)
+        return own_headline(self.columns, training="; ".join(self.own.beyond), broken=broken, of=len(margins))
+
+    @property
+    def next(self) -> str:
+        """Ways to run what was not run at a reader's own data; empty where all of it was."""
+        if self.own is None:
+            return ""
+        trained = layout.columns(self.statement.paper)
+        asked = {level for check in self.statement.checks for level in check.levels}
+        left_out = [
+            level
+            for name in layout.COLUMNS[1:]
+            for level in trained[name]
+            if level in asked and level not in self.own.levels
+        ]
+        said = dict.fromkeys(
+            f"The {one.level} stopped at t = {one.time:,.4g}: give a `t_end` below that, or smaller rates."
+            if one.time is not None
+            else f"Not run: {one.level}: {one.why}."
+            for one in self.absent
+            if one.outcome is not Outcome.NOTHING
+        )
+        leave = f"Leave out `level` to run {' and '.join(left_out)}, too." if left_out else ""
+        return " ".join(filter(None, (*said, leave)))
 
     @property
     def columns(self) -> tuple[Column, ...]:
         """The verdict as printed, in the theory, under the true gradient and in SGD."""
-        return self.report.columns(self.statement, everywhere=self.own is not None)
+        return self.report.columns(self.statement, everywhere=self.own is not None, absent=self.absent)
 
     @property
     def place(self) -> str:
         """Where a reader's setting stands: inside the assumptions, or outside which; and what is foreseen there."""
         if self.own is None:
             return ""
-        outside = [f"{text} (margin {margin:.2g})" for text, margin in self.own.margins.items() if not margin >= 1]
+        outside = [
+            f"{text} (margin {shown_margin(margin, 2)})" for text, margin in self.own.margins.items() if not margin >= 1
+        ]
         said = f"{self.own.setting.name}: " + (
             f"outside {'; '.join(outside)}" if outside else "inside every assumption that data and rates can break"
         )
@@ -144,7 +202,7 @@ def margin_rows(verdict: Examined) -> list[list[str]]:
     """A head and a row for each assumption that any check was asked for, with a column for each setting."""
 
     def shown(margin: float | None) -> str:
-        return "-" if margin is None else f"{margin:.3g}" if margin >= 1 else f"({margin:.2g})"
+        return "-" if margin is None else f"{margin:.3g}" if margin >= 1 else f"({shown_margin(margin, 2)})"
 
     margins = verdict.margins.values()
     texts = dict.fromkeys(text for held in margins for text in held)

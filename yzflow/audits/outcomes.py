@@ -11,19 +11,16 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from dynamics.support.rounded import faithful, margin
 from theory import layout
 from theory.statements import Check, Statement
 from theory.trust import Label
 from yzflow.audits.verdicts import Row, Verdict, amount, judge
 
-__all__ = ["COLUMNS", "Column", "Outcome", "Part", "four_columns", "headline", "sentence"]
+__all__ = ["COLUMNS", "PRINTED", "Absent", "Column", "Outcome", "Part", "four_columns"]
 
 PRINTED = "as printed"
-# Name -> the words before what was found there, in a sentence.
-COLUMNS = {
-    PRINTED: "as printed",
-    **dict(zip(layout.COLUMNS, ("in the theory", "under the true gradient", "in SGD"), strict=True)),
-}
+COLUMNS = (PRINTED, *layout.COLUMNS)
 
 
 class Outcome(enum.Enum):
@@ -37,6 +34,12 @@ class Outcome(enum.Enum):
         Not at one of them at least, or its proof does not hold.
     REFUTED
         False: in balls at a setting, or, of a conjecture, by what is proved against it.
+    NOT_MET
+        Nothing was said: what was run met a hypothesis of it nowhere.
+    STOPPED
+        The training came to no end.
+    NOTHING
+        There was nothing to compare: the data have nothing that it speaks of, or nothing moved.
     NOT_RUN
         It could have been run, and was not.
     NOT_EXAMINED
@@ -46,12 +49,46 @@ class Outcome(enum.Enum):
     HOLDS = "holds"
     FAILS = "fails"
     REFUTED = "refuted"
+    NOT_MET = "not met"
+    STOPPED = "stopped"
+    NOTHING = "nothing to compare"
     NOT_RUN = "not run"
     NOT_EXAMINED = "not examined"
 
 
 # From the one that decides a column to the one that does so least.
-_ORDER = (Outcome.REFUTED, Outcome.FAILS, Outcome.HOLDS, Outcome.NOT_RUN, Outcome.NOT_EXAMINED)
+_ORDER = (
+    Outcome.REFUTED,
+    Outcome.FAILS,
+    Outcome.HOLDS,
+    Outcome.NOT_MET,
+    Outcome.STOPPED,
+    Outcome.NOTHING,
+    Outcome.NOT_RUN,
+    Outcome.NOT_EXAMINED,
+)
+
+
+@dataclass(frozen=True)
+class Absent:
+    """A check at a level that gave no number.
+
+    Attributes
+    ----------
+    check, level : str
+    outcome : Outcome
+        One of STOPPED, NOTHING and NOT_RUN.
+    why : str
+        The reason, in words.
+    time : float or None
+        When the training stopped, in steps.
+    """
+
+    check: str
+    level: str
+    outcome: Outcome
+    why: str
+    time: float | None = None
 
 
 @dataclass(frozen=True)
@@ -71,6 +108,12 @@ class Part:
         Where it was measured.
     clauses : str
         How many of the statement's clauses a proof is of, in words; empty if it is of all.
+    beyond : bool
+        Whether it is of what holds beyond the printed form, under assumptions of its own.
+    unmet : tuple of (str, float), optional
+        Of what was not met: an assumption that failed, with its margin, at the setting that came nearest.
+    stopped : float, optional
+        When the training stopped, in steps.
     """
 
     says: str
@@ -80,6 +123,9 @@ class Part:
     settings: tuple[str, ...] = ()
     levels: tuple[str, ...] = ()
     clauses: str = ""
+    beyond: bool = False
+    unmet: tuple[str, float] | None = None
+    stopped: float | None = None
 
     @property
     def by(self) -> str:
@@ -88,7 +134,20 @@ class Part:
             return ""
         if not math.isfinite(self.size):
             return "by an undefined amount"
-        return f"in up to {self.size:.3g} of all places" if self.share else f"by up to {amount(self.size)}"
+        if not self.share:
+            return f"by up to {amount(self.size)}"
+        return "in all places" if self.size == 1 else f"in up to {faithful(self.size, _some)} of all places"
+
+    @property
+    def why(self) -> str:
+        """Circumstances of a part that was not met or stopped, for a sentence."""
+        if self.unmet is not None:
+            return f"margin {margin(self.unmet[1], 2)}"
+        return "" if self.stopped is None else f"at t = {self.stopped:,.4g}"
+
+
+def _some(share: float) -> bool:
+    return share < 1
 
 
 @dataclass(frozen=True)
@@ -124,8 +183,14 @@ class Column:
 
     @property
     def outcome(self) -> Outcome:
-        """The worst of its parts; a sharper part that holds never hides one that fails."""
+        """The worst of its parts.
+
+        A sharper part that holds never hides one that fails, and one of what holds beyond the printed form none whose
+        hypothesis was not met.
+        """
         found = {part.outcome for part in self.parts}
+        if Outcome.NOT_MET in found and all(part.beyond for part in self.parts if part.outcome is Outcome.HOLDS):
+            found.discard(Outcome.HOLDS)
         return next((one for one in _ORDER if one in found), Outcome.NOT_EXAMINED)
 
     @property
@@ -147,7 +212,8 @@ class Column:
         by = f" {size.by}" if missed and size is not None else ""
         scope = f" here, {self.scope}" if self.scope else ""
         about = f"{self.about} " if self.about and self.outcome in (Outcome.HOLDS, Outcome.FAILS) else ""
-        return f"{about}{self.outcome.value}{scope}{by}"
+        why = next((f" ({part.why})" for part in self.deciding if part.why), "")
+        return f"{about}{self.outcome.value}{scope}{by}{why}"
 
     @property
     def under(self) -> str:
@@ -169,36 +235,86 @@ class Column:
                     "size": part.size,
                     "settings": list(part.settings),
                     "levels": list(part.levels),
+                    "unmet": None if part.unmet is None else list(part.unmet),
+                    "stopped": part.stopped,
                 }
                 for part in self.parts
             ],
         }
 
 
-def four_columns(statement: Statement, rows: Sequence[Row], proofs: Sequence[Label]) -> tuple[Column, ...]:
+@dataclass(frozen=True)
+class _Found:
+    """Findings of a run on a statement: its rows by check, and what gave no number."""
+
+    rows: dict[Check, list[Row]]
+    absent: Sequence[Absent]
+    everywhere: bool
+    ran: bool
+
+    def part(self, check: Check, levels: Sequence[str], *, printed: bool) -> Part:
+        """The finding of a check at some levels."""
+        says, beyond = check.says or check.name, check.suffices is not None
+        of_levels = [row for row in self.rows[check] if row.level in levels]
+        rows = [row for row in of_levels if self.everywhere or row.inside]
+        if not rows:
+            if of_levels:
+                return Part(says, Outcome.NOT_MET, beyond=beyond, unmet=_unmet(of_levels))
+            gone = [one for one in self.absent if one.check == check.name and one.level in levels]
+            if gone:
+                worst = min(gone, key=lambda one: _ORDER.index(one.outcome))
+                return Part(says, worst.outcome, levels=(worst.level,), beyond=beyond, stopped=worst.time)
+            return Part(says, Outcome.NOT_RUN if self.ran or levels else Outcome.NOT_EXAMINED, beyond=beyond)
+        error = max((row.printed if printed else row.error for row in rows), key=lambda error: (error != error, error))
+        outcome = Outcome.FAILS if judge(error, check.tolerance) is Verdict.FAILS else Outcome.HOLDS
+        if not printed and any(row.refuted for row in rows):
+            outcome = Outcome.REFUTED
+        settings, named = (tuple(dict.fromkeys(getattr(row, name) for row in rows)) for name in ("setting", "level"))
+        return Part(says, outcome, float(error), check.reversible, settings, named, beyond=beyond)
+
+
+def _unmet(rows: Sequence[Row]) -> tuple[str, float] | None:
+    """The assumption of the least margin, at the first setting that breaks the fewest."""
+    known = [row.margins for row in rows if row.margins]
+    nearest = min(known, key=lambda margins: sum(not margin >= 1 for margin in margins.values()), default=None)
+    return None if nearest is None else min(nearest.items(), key=lambda entry: entry[1])
+
+
+def four_columns(
+    statement: Statement,
+    rows: Sequence[Row],
+    proofs: Sequence[Label],
+    *,
+    everywhere: bool = False,
+    absent: Sequence[Absent] = (),
+) -> tuple[Column, ...]:
     """The verdict on a statement in each of the `COLUMNS`.
 
     Parameters
     ----------
     statement : Statement
     rows : sequence of Row
-        Those of an audit that are asked, of this statement: inside its assumptions, as a rule.
+        Those of an audit, of this statement. A part with rows outside its assumptions alone is not met.
     proofs : sequence of Label
         What its proofs prove in the same run; none where they were not run.
+    everywhere : bool
+        Whether rows outside the assumptions count as those inside do.
+    absent : sequence of Absent
+        Checks that gave no number.
     """
     every = tuple(level for check in statement.checks for level in check.levels)
     # A statement from elsewhere has one column for all its levels.
     levels = layout.columns(statement.paper)
     if not any(levels.values()):  # of a paper that is not in the table
         levels |= {"theory": every}
-    ran = bool(rows or proofs)
     by_check = {check: [row for row in rows if row.check == check.name] for check in statement.checks}
-    printed = _printed(statement, by_check, proofs, ran)
+    found = _Found(by_check, absent, everywhere, bool(rows or proofs))
+    printed = _printed(statement, found, proofs)
     about = "what refutes it" if statement.refuted else ""
     others = [
         Column(
             name,
-            (*_parts(by_check, own, ran), *(_proved(statement, proofs, ran) if name == "theory" else ())),
+            (*_parts(found, own), *(_proved(statement, proofs) if name == "theory" else ())),
             about=about,
         )
         for name, own in levels.items()
@@ -206,57 +322,45 @@ def four_columns(statement: Statement, rows: Sequence[Row], proofs: Sequence[Lab
     return (printed, *others)
 
 
-def _printed(statement: Statement, by_check: dict[Check, list[Row]], proofs: Sequence[Label], ran: bool) -> Column:
+def _printed(statement: Statement, found: _Found, proofs: Sequence[Label]) -> Column:
     """Result of the printed form, or of the one in our source of the paper, where the statement should hold."""
     if statement.own:
         return Column(PRINTED, reason="it is ours, and nothing is printed")
     form = statement.source.form
     where = statement.source.where if statement.source.where != PRINTED else ""
     if statement.refuted:
-        found = Outcome.NOT_RUN
-        if ran:
-            held = all(label.holds for label in proofs) and not any(
-                row.alarming for rows in by_check.values() for row in rows
-            )
-            found = Outcome.REFUTED if held else Outcome.FAILS
-        return Column(PRINTED, (Part("the conjecture", found),), statement.refuted if ran else "", where=where)
+        outcome = Outcome.NOT_RUN
+        if found.ran:
+            rows = [row for rows in found.rows.values() for row in rows]
+            held = all(label.holds for label in proofs) and not any(row.alarming for row in rows)
+            outcome = Outcome.REFUTED if held else Outcome.FAILS
+            if not proofs and not any(row.inside for row in rows):
+                outcome = Outcome.NOT_MET
+        scope = statement.refuted if outcome in (Outcome.REFUTED, Outcome.FAILS) else ""
+        return Column(PRINTED, (Part("the conjecture", outcome),), scope, where=where)
     parts = tuple(
-        _part(check, [row for row in rows if row.level in check.expected], [check.printed], ran, printed=True)
-        for check, rows in by_check.items()
+        found.part(check, check.expected, printed=True)
+        for check in found.rows
         if check.expected and check.suffices is None  # or what holds beyond the printed form
     )
     if statement.corrected is None:
-        return Column(PRINTED, (*parts, *_proved(statement, proofs, ran)), where=where)
-    if not ran:
+        return Column(PRINTED, (*parts, *_proved(statement, proofs)), where=where)
+    if not found.ran:
         return Column(PRINTED, (*parts, Part(f"the {form}", Outcome.NOT_RUN)), where=where)
     reason = "" if parts else f"no check sees the {form}: what is wrong say the errata"
     return Column(PRINTED, parts, reason=reason, where=where)
 
 
-def _parts(by_check: dict[Check, list[Row]], levels: Sequence[str], ran: bool) -> Iterable[Part]:
+def _parts(found: _Found, levels: Sequence[str]) -> Iterable[Part]:
     """Findings of each check at the levels of a column, in the form that the register stands for."""
-    for check, rows in by_check.items():
+    for check in found.rows:
         own = [level for level in levels if level in check.levels]
         wanted = [level for level in own if level in check.expected] or own
         if wanted:
-            yield _part(check, [row for row in rows if row.level in wanted], wanted, ran, printed=False)
+            yield found.part(check, wanted, printed=False)
 
 
-def _part(check: Check, rows: Sequence[Row], levels: Sequence, ran: bool, *, printed: bool) -> Part:
-    says = check.says or check.name
-    if not rows:
-        return Part(says, Outcome.NOT_RUN if ran or levels else Outcome.NOT_EXAMINED)
-    errors = [row.printed if printed else row.error for row in rows]
-    worst = max(errors, key=lambda error: (error != error, error))
-    fails = judge(worst, check.tolerance) is Verdict.FAILS
-    outcome = Outcome.FAILS if fails else Outcome.HOLDS
-    if not printed and any(row.refuted for row in rows):
-        outcome = Outcome.REFUTED
-    settings = tuple(dict.fromkeys(row.setting for row in rows))
-    return Part(says, outcome, float(worst), check.reversible, settings, tuple(dict.fromkeys(r.level for r in rows)))
-
-
-def _proved(statement: Statement, proofs: Sequence[Label], ran: bool) -> tuple[Part, ...]:
+def _proved(statement: Statement, proofs: Sequence[Label]) -> tuple[Part, ...]:
     if not statement.proofs:
         return ()
     if not proofs:
@@ -266,60 +370,3 @@ def _proved(statement: Statement, proofs: Sequence[Label], ran: bool) -> tuple[P
     some = "" if done >= of else f"{done} of {of} clauses"
     says = f"the proof of {some}" if some else "the proof"
     return (Part(says, Outcome.HOLDS if all(label.holds for label in proofs) else Outcome.FAILS, clauses=some),)
-
-
-def sentence(columns: Sequence[Column]) -> str:
-    """The findings in plain words: in each column what held, and what did not and by how much."""
-    found = [words for column in columns if (words := _said(column))]
-    if not found:
-        asked = any(part.outcome is Outcome.NOT_RUN for column in columns for part in column.parts)
-        return "Nothing was run for this." if asked else "No simulation and no proof is asked about this statement."
-    return " ".join(found)
-
-
-_NAMED = 2  # parts that failed; a sentence with more is not read
-
-
-def headline(columns: Sequence[Column]) -> str:
-    """One sentence: on the true gradient where it was asked, or else on the theory, on SGD or on what is printed.
-
-    Of a refuted conjecture, on that.
-    """
-    by_name = {column.name: column for column in columns}
-    if (printed := by_name.get(PRINTED)) is not None and printed.scope:
-        return _said(printed)
-    found = (_said(by_name[name]) for name in ("true gradient", "theory", "SGD", PRINTED) if name in by_name)
-    return next(filter(None, found), sentence(columns))
-
-
-def _said(column: Column) -> str:
-    """The sentence on one column; nothing where nothing was run."""
-    held = [part for part in column.parts if part.outcome is Outcome.HOLDS]
-    missed = [part for part in column.parts if part.outcome in (Outcome.FAILS, Outcome.REFUTED)]
-    if not held and not missed:
-        return ""
-    where = column.where or COLUMNS[column.name]
-    start = f"{where[0].upper()}{where[1:]}"
-    if column.scope:
-        return f"{start} it is refuted here, {column.scope}."
-    if not missed:
-        measured = [part for part in held if part.size is not None]
-        proved = [f"is proved{f' in {part.clauses}' if part.clauses else ''}" for part in held if part.size is None]
-        return f"{start} {column.about or 'it'} {' and '.join(['held'] * bool(measured) + proved[:1])}."
-    if not held and len(missed) == 1:
-        return f"{start} it {_missed(missed[0])}."
-    missed.sort(key=lambda part: (part.size is None, -(part.size or 0.0)))
-    words = "; ".join(f"{part.says} {_missed(part)}" for part in missed[:_NAMED])
-    if len(missed) > _NAMED:
-        words += f"; {len(missed) - _NAMED} more failed"
-    if not held:
-        return f"{start} {words}."
-    if len(held) > 2:
-        return f"{start} {words}; the rest held."
-    return f"{start} {' and '.join(part.says for part in held)} held; {words}."
-
-
-def _missed(part: Part) -> str:
-    """Verb for a part that did not hold: a past tense, which goes with one thing and with many."""
-    found = "was found false in balls" if part.outcome is Outcome.REFUTED else "failed"
-    return f"{found}, {part.by}" if part.by else found

@@ -15,6 +15,7 @@ from dynamics.support import checks
 from theory.statements import Check, Statement
 from yzflow.audits import audit
 from yzflow.audits.case import OwnCase
+from yzflow.audits.outcomes import Absent, Outcome
 from yzflow.audits.verdicts import Row
 from yzflow.parts import part_of
 
@@ -67,31 +68,33 @@ def own_case(statement: Statement, *, level: str | None, **given: Any) -> OwnCas
 
 def measure(
     statement: Statement, case: OwnCase, *, seed: int
-) -> tuple[list[Row], OwnCase, tuple[str, ...], tuple[str, ...]]:
-    """The rows of a statement's checks at the setting, with its margins and what the statement says of it; why others
-    are missing, and modules from outside.
+) -> tuple[list[Row], OwnCase, tuple[Absent, ...], tuple[str, ...]]:
+    """The rows of a statement's checks at the setting, with its margins and what the statement says of it; the checks
+    that gave no number, and modules from outside.
 
     A row is inside only if the training is that of the paper, too. What is not run has assumptions all the same.
     """
     runs = audit.Simulations(case.setting, seed=seed)
     rows: list[Row] = []
     margins: dict[str, float] = {}
-    missing: dict[str, None] = {}
+    absent: list[Absent] = []
     for check in statement.checks:
         for level in (own for own in check.levels if own in case.levels):
             of_row = statement.margins(case.setting, check, level)
             margins |= {text: min(margin, margins.get(text, margin)) for text, margin in of_row.items()}
             if not _asks(check, level):
-                missing[f"{level}: {check.name} has examples of its own, whatever the data"] = None
+                why = f"{check.name} has examples of its own, whatever the data"
+                absent.append(Absent(check.name, level, Outcome.NOT_RUN, why))
                 continue
             try:
                 with np.errstate(all="ignore"):
                     row = audit.measure(statement, check, level, runs, None)
             except (ValueError, IntegrationError, DivergenceError) as error:
-                missing[f"{level}: {str(error).splitlines()[0]}"] = None
+                absent.append(_absent(check, level, error, ran=not runs.refused(error)))
                 continue
             if math.isnan(row.error):
-                missing[f"{level}: {check.name} has nothing to compare in these data"] = None
+                why = f"{check.name} has nothing to compare in these data"
+                absent.append(Absent(check.name, level, Outcome.NOTHING, why))
                 continue
             inside = row.inside and not case.beyond
             rows.append(replace(row, inside=inside, expected=row.expected and inside))
@@ -100,8 +103,17 @@ def measure(
         try:
             predicted = checks.instance("predicts", statement.predicts(case.setting), str, rule="return words")
         except ValueError as error:
-            missing[f"prediction: {str(error).splitlines()[0]}"] = None
-    return rows, replace(case, margins=margins, predicted=predicted), tuple(missing), runs.modules
+            absent.append(Absent("", "prediction", Outcome.NOT_RUN, str(error).splitlines()[0]))
+    return rows, replace(case, margins=margins, predicted=predicted), tuple(absent), runs.modules
+
+
+def _absent(check: Check, level: str, error: Exception, *, ran: bool) -> Absent:
+    """Why a check gave no number: training stopped, was refused, or has nothing that the check speaks of."""
+    why = str(error).splitlines()[0]
+    if isinstance(error, (IntegrationError, DivergenceError)):
+        time = error.time if isinstance(error, IntegrationError) else error.step
+        return Absent(check.name, level, Outcome.STOPPED, why, float(time))
+    return Absent(check.name, level, Outcome.NOTHING if ran else Outcome.NOT_RUN, why)
 
 
 class _Asked(Exception):

@@ -22,7 +22,7 @@ from theory.statements import Clause, Source, Statement
 from theory.trust import Label, Trust, weakest
 from yzflow.audits import formulas, tried
 from yzflow.audits.enclosing import EnclosedFlow
-from yzflow.audits.outcomes import COLUMNS, Column, four_columns
+from yzflow.audits.outcomes import COLUMNS, Absent, Column, four_columns
 from yzflow.audits.verdicts import Row, amount, claim, describe
 
 if TYPE_CHECKING:
@@ -99,15 +99,18 @@ class AuditReport:
         found = [(clause, weakest(self.labels_of(statement, clause))) for clause in statement.clauses]
         return [(clause, dataclasses.replace(label, clause=clause.name)) for clause, label in found]
 
-    def columns(self, statement: Statement, *, everywhere: bool = False) -> tuple[Column, ...]:
+    def columns(
+        self, statement: Statement, *, everywhere: bool = False, absent: Sequence[Absent] = ()
+    ) -> tuple[Column, ...]:
         """The verdict on the statement as printed, in the theory, under the true gradient and in SGD.
 
-        ``everywhere`` looks at settings outside the assumptions, too.
+        ``everywhere`` looks at settings outside the assumptions, too; ``absent`` are checks that gave no number.
         """
         checks.instance("statement", statement, Statement)
         everywhere = checks.flag("everywhere", everywhere)
-        rows = [row for row in self.table if row.statement == statement.id and (row.inside or everywhere)]
-        return four_columns(statement, rows, self.labels_of_proofs.get(statement.id, ()))
+        rows = [row for row in self.table if row.statement == statement.id]
+        proofs = self.labels_of_proofs.get(statement.id, ())
+        return four_columns(statement, rows, proofs, everywhere=everywhere, absent=absent)
 
     def counts(self) -> dict[str, int]:
         """How many statements and clauses there are, and how many statements are proved, and how far.
@@ -154,7 +157,7 @@ class AuditReport:
         last = max((row.decided.until for row in rows if row.decided is not None), default=0.0)
         done = len(rows) - values.count(None)
         return (
-            f"Of {len(rows)} rows of the flows {done} ({done / max(len(rows), 1):.0%}) are decided in balls, whatever "
+            f"Of {len(rows)} rows of the flows {done} are decided in balls, whatever "
             f"the rounding: {values.count(True)} true for all t <= {last:g}, or all that they speak of, "
             f"{values.count(False)} false at some t; {values.count(None)} are open, or nothing that balls are asked."
         )

@@ -5,11 +5,12 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping, Sequence
 
+from dynamics.support.rounded import margin
 from theory.statements import Statement
 from theory.trust import Label
 from yzflow.audits import tried
 from yzflow.audits.examined import Examined
-from yzflow.audits.outcomes import Column, headline
+from yzflow.audits.outcomes import Column
 from yzflow.audits.report import columns
 
 __all__ = ["LINES", "WIDTH", "clipped", "outcomes", "screen"]
@@ -47,9 +48,9 @@ def screen(verdict: Examined, rows: Sequence[Sequence[str]], command: str) -> li
     lines += _some(
         [clipped(f"{erratum.label}:".ljust(13) + erratum.right) for erratum in statement.errata], 2, "errata"
     )
-    said = headline(verdict.columns) if verdict.passed else verdict.outcome
+    said = verdict.headline if verdict.passed else verdict.outcome
     lines += ["", *_wrapped(said, "", 3), *_wrapped(verdict.place, "", 4)]
-    lines += _some([clipped(f"Not run: {reason}.") for reason in verdict.missing], 2, "levels")
+    lines += _some([clipped(reason) for reason in verdict.unsaid], 2, "levels")
     lines += [clipped(line) for line in outcomes(verdict.columns, statement)]
     rests = [clipped(f"  - {_short(label)}") for _, label in verdict.report.summaries(statement)]
     lines += ["", "Rests on", *_some(rests, 4, "clauses")]
@@ -99,9 +100,9 @@ def _least(margins: Mapping[str, Mapping[str, float]]) -> list[str]:
     found = []
     for text in dict.fromkeys(text for held in margins.values() for text in held):
         known = [held[text] for held in margins.values() if text in held]
-        broken = sum(not margin >= 1 for margin in known)
+        broken = sum(not one >= 1 for one in known)
         where = f"broken at {broken} of {len(known)} settings" if len(known) > 1 else "broken"
-        found.append([clipped(text, 62), f"{min(known):.3g}", where if broken else ""])
+        found.append([clipped(text, 62), margin(min(known)), where if broken else ""])
     return [clipped(line) for line in columns(sorted(found, key=lambda row: not row[2]))]
 
 

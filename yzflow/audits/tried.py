@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dynamics.support import checks, files
+from dynamics.support.rounded import faithful
 from theory import statements
 from theory.statements import Statement
 from yzflow.parts import part_of
@@ -101,6 +102,10 @@ def tried(statement: Statement) -> tuple[Row, ...]:
     return tuple(one for one in table if one.statement == statement.id and one.asked == asked(statement, one.level))
 
 
+def _within(share: float) -> bool:
+    return share <= 1
+
+
 def words(found: Iterable[Row]) -> str:
     """The rows in a few words: how many settings, at which levels, how many violate, and the worst; or "-"."""
     of_all = list(found)
@@ -110,4 +115,4 @@ def words(found: Iterable[Row]) -> str:
     worst = max(of_all, key=lambda one: one.share)
     where = f" ({worst.level})" if len(of_all) > 1 else ""
     said = f"{count:,} settings, {violations or 'no'} violation{'s' * (violations != 1)}"
-    return f"{said}; worst {worst.share:.2g} of a tolerance{where}"
+    return f"{said}; worst {faithful(worst.share, _within, 2)} of a tolerance{where}"

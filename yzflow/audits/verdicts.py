@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from dynamics.support.rounded import faithful
 from theory.statements import Statement
 from theory.trust import Label
 from yzflow.audits.enclosing import Decided
@@ -51,11 +52,15 @@ def verdict(printed: float, corrected: float | None, tolerance: float) -> Verdic
     return as_printed
 
 
-def amount(error: float) -> str:
-    """A relative error for people: in per cent up to ten, then as a multiple."""
+def amount(error: float, tolerance: float = math.inf) -> str:
+    """A relative error for people: in per cent up to ten, then as a multiple; never rounded across the tolerance."""
     if not math.isfinite(error):
         return "an undefined amount"
-    return f"{100 * error:.3g}%" if error < 10 else f"{error:.2g} times"
+    if error >= 10:
+        return f"{float(f'{error:.2g}'):,.0f} times" if error < 1e9 else f"{error:.2g} times"
+    if error >= 1 and not 1 <= tolerance < math.inf:
+        return f"{100 * error:,.0f}%"
+    return f"{faithful(100 * error, lambda percent: percent <= 100 * tolerance)}%"
 
 
 def describe(error: float | None, tolerance: float) -> str:
@@ -64,8 +69,8 @@ def describe(error: float | None, tolerance: float) -> str:
         return "-"
     found = judge(error, tolerance)
     if found is Verdict.FAILS:
-        return f"misses by {amount(error)}"
-    return "exact" if found is Verdict.EXACT else f"within {amount(error)}"
+        return f"misses by {amount(error, tolerance)}"
+    return "exact" if found is Verdict.EXACT else f"within {amount(error, tolerance)}"
 
 
 @dataclass(frozen=True)
@@ -128,7 +133,7 @@ class Row:
         if self.verdict is Verdict.EXACT:
             return "holds exactly"
         if self.verdict is Verdict.WITHIN:
-            return f"holds within {self.printed:.1%}"
+            return f"holds within {amount(self.printed, self.tolerance)}"
         return "holds with the correction" if self.verdict is Verdict.CORRECTED else "fails"
 
     @property

@@ -17,6 +17,7 @@ import xarray as xr
 
 from dynamics.support import checks
 from dynamics.support.files import replacing
+from dynamics.support.rounded import margin as shown_margin
 from yzflow.audits.report import columns
 from yzflow.parts import part_of, parts
 from yzflow.watching import rivals
@@ -108,7 +109,7 @@ class WatchReport:
                 f"As far as the recording shows, the training is inside the assumptions of {len(self.inside)} of "
                 f"{len(self.applies)} statements at step {self.now:,}, among them {_joined(among)}."
             )
-        why = [f"{text} (margin {margin:.2g})" for text, margin in list(self.reasons.items())[:_MOST]]
+        why = [f"{text} (margin {shown_margin(margin, 2)})" for text, margin in list(self.reasons.items())[:_MOST]]
         why += [f"{text} (not known)" for text in self.unknown[: _MOST - len(why)]]
         why += [place.why for place in self.places.values() if place.why]
         return f"No theorem here applies at step {self.now:,}, because of: {'; '.join(why) or 'no paper looks at it'}."
@@ -168,7 +169,7 @@ class WatchReport:
         for one in sorted(outside, key=lambda one: len(one.broken) + len(one.unknown))[:5]:
             worst = next(iter(one.broken.items()), (next(iter(one.unknown), ""), math.nan))
             number = f"{len(one.broken)}" + (f" (+{len(one.unknown)} not known)" if one.unknown else "")
-            rows.append([f"  {one.statement}", number, f"{worst[1]:.2g}  {worst[0]}"])
+            rows.append([f"  {one.statement}", number, f"{shown_margin(worst[1], 2)}  {worst[0]}"])
         lines += columns(rows)
         if self.scores:
             lines += [
@@ -259,7 +260,7 @@ def _page(report: WatchReport) -> str:
     for one in report.applies.values():
         word = "<strong class='badge proved'>inside</strong>" if one.inside else _outside(one)
         rows = sorted(one.margins.items(), key=lambda pair: (not math.isnan(pair[1]), pair[1]))
-        cells = [[escape(words), "not known" if math.isnan(margin) else f"{margin:.3g}"] for words, margin in rows]
+        cells = [[escape(words), "not known" if math.isnan(margin) else shown_margin(margin)] for words, margin in rows]
         held = table(["assumption", "margin"], cells, "", bad=[margin < 1 for _, margin in rows])
         body.append(f"<details><summary>{escape(one.statement)}: {word}</summary>{held}</details>")
     body.append("</section></main>")

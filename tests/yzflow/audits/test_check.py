@@ -15,7 +15,7 @@ from yzflow import cli
 from yzflow.audits.check import StatementVerdict
 from yzflow.audits.chosen import find
 from yzflow.audits.examined import error_rows
-from yzflow.audits.outcomes import headline
+from yzflow.audits.headlines import headline
 from yzflow.audits.report import AuditReport
 from yzflow.audits.verdicts import Verdict
 from yzflow.pages.contents import index

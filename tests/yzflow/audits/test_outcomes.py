@@ -10,7 +10,8 @@ from theory import layout
 from theory.statements import Check, Clause, Statement
 from theory.symbolic import Derivation
 from theory.trust import Label, Trust
-from yzflow.audits.outcomes import COLUMNS, Column, Outcome, Part, four_columns, headline, sentence
+from yzflow.audits.headlines import headline, sentence
+from yzflow.audits.outcomes import COLUMNS, Column, Outcome, Part, four_columns
 from yzflow.audits.report import AuditReport
 from yzflow.audits.verdicts import Row
 from yzflow.paper import papers

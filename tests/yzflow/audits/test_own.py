@@ -13,7 +13,7 @@ from theory.scan_and_snap.finite_sequences import enumerated_rates
 from yzflow import cli
 from yzflow.audits import audit
 from yzflow.audits._survival_cells import NOTHING
-from yzflow.audits.outcomes import Outcome, headline
+from yzflow.audits.outcomes import Outcome
 from yzflow.papers.scan_and_snap.settings import classes_of_bags, settings, single_common_token, two_common_tokens
 from yzflow.papers.scan_and_snap.survival import settings as survival_settings
 
@@ -59,7 +59,8 @@ def test_another_optimizer_trains_and_is_named():
     plain, adam = (own(data=data, optimizer=name, level="full flow", **rates) for name in ("sgd", "adam"))
     assert column(plain, "true gradient").outcome is Outcome.HOLDS
     assert column(adam, "true gradient").outcome is Outcome.FAILS
-    assert "does not speak of adam." in adam.headline and "does not speak" not in plain.headline
+    assert "In your full flow (adam) " in adam.headline and "adam" not in plain.headline
+    assert "does not speak of adam." in adam.outcome and "does not speak" not in plain.outcome
     assert adam.passed and not any(row.inside or row.expected for row in adam.rows)
     refused = own(data=data, optimizer="adam", level="theory flow", **rates)
     assert not refused.rows and refused.missing[0].startswith("theory flow: `optimizer` must be 'sgd'")
@@ -201,7 +202,7 @@ def test_the_screen_says_the_verdict_and_where_before_all_else():
     lines = verdict.text().splitlines()
     flat = " ".join(verdict.text().split())
     assert len(lines) <= 40 and max(map(len, lines)) <= 100
-    assert flat.index(headline(verdict.columns)[:60]) < flat.index("your own: K = 2, M = 1,000")
+    assert flat.index(verdict.headline[:60]) < flat.index("your own: K = 2, M = 1,000")
     first = lines[lines.index("Least margins of the assumptions (an assumption holds from 1 on)") + 1]
     (margins,) = verdict.margins.values()
     (smallest,) = [text for text, margin in margins.items() if not margin >= 1]
@@ -216,8 +217,9 @@ def test_a_check_that_data_has_nothing_for_is_not_run_and_says_why():
         warnings.simplefilter("error")
         verdict = yz.check("Scan and Snap: Theorem 3", data=classes, eta_y=1.0, eta_z=0.01, t_end=50.0)
     assert any("`data` must have two distinct tokens in class 0" in one for one in verdict.missing)
-    assert "undefined" not in verdict.text() and "Not run: full flow: `data` must have" in verdict.outcome
-    assert {row.check for row in verdict.rows} >= {"identity (11)"} and len(verdict.rows) > 5
+    said = "Nothing to compare: theory flow, modified flow, full flow: `data` must have two distinct tokens in class 0"
+    assert "undefined" not in verdict.text() and said in verdict.outcome
+    assert {row.check for row in verdict.rows} >= {"bounds (12), xi_n by (9)"} and len(verdict.rows) > 5
 
 
 NO_DISTINCT = yz.SequenceClasses([[0.5, 0.5], [0.4, 0.6]], [0, 0], vocab_size=10)
@@ -244,8 +246,8 @@ def test_what_these_data_have_not_is_not_run_and_the_assumptions_are_told_all_th
         verdict = yz.check(f"Scan and Snap: {asked}", data=data, eta_y=0.5, eta_z=0.5, t_end=5.0)
     assert bool(verdict.rows) == run and (run or verdict.missing)
     assert not any(np.isnan(row.error) for row in verdict.rows)
-    assert "Not run: " in verdict.text() or run
-    assert verdict.headline.endswith(" Not all of it was run.") == bool(verdict.missing)
+    assert "Nothing to compare: " in verdict.text() or run
+    assert run or "there was nothing to compare" in verdict.headline
     assert "outside " in verdict.place and "eta_Y >> eta_Z: eta_Y >= 100 eta_Z (margin 0.01)" in verdict.place
 
 
@@ -295,12 +297,12 @@ def test_what_the_statement_foresees_of_these_data_is_said_before_what_was_found
     classes = yz.SequenceClasses([[0.4, 0.4, 0.2, 0.0, 0.0], [0.4, 0.0, 0.0, 0.4, 0.2]], query=[0, 0], vocab_size=100)
     asked = {"data": classes, "eta_y": 0.01, "eta_z": 0.001, "t_end": 5.0}
     peak = yz.decoder.transition_time(vocab_size=100, n_classes=2, eta_y=0.01)
-    assert f"t* = {peak:.1f} steps" in yz.check("Scan and Snap: Theorem 4", **asked).headline
+    assert f"t* = {peak:.1f} steps" in yz.check("Scan and Snap: Theorem 4", **asked).outcome
     rho = 0.4**2 / (0.4**2 + 0.4**2 + 0.2**2)
     s = (1 - rho) * (1 + rho) / (1 + 99 * rho)
     verdict = yz.check("Remark 1", **asked)
     assert f"begins {s:.3g} times as fast in the full flow" in verdict.text() and verdict.as_dict()["predicted"]
-    said = yz.check("Scan and Snap: Theorem 2(a)", **asked, level="theory flow").headline
+    said = yz.check("Scan and Snap: Theorem 2(a)", **asked, level="theory flow").outcome
     assert "from T = 13 on for Lemma 3's modified gradient" in said
     signs = [enumerated_rates(classes, length, np.zeros(5)) * [-1, 1, 1, 1, 1] > 0 for length in (12, 13)]
     assert not signs[0].all() and signs[1].all()

@@ -1,0 +1,206 @@
+"""Verdicts in words: a headline of one sentence, which a failure in training never stands below, and all columns."""
+
+from __future__ import annotations
+
+import itertools
+import textwrap
+from collections.abc import Sequence
+
+from theory import layout
+from yzflow.audits.outcomes import PRINTED, Column, Outcome, Part
+
+__all__ = ["MOST", "fitted", "headline", "own_headline", "sentence"]
+
+MOST = 160  # characters of a headline
+# Name -> the words before what was found there, in a sentence.
+_WHERE = {
+    PRINTED: "as printed",
+    **dict(zip(layout.COLUMNS, ("in the theory", "under the true gradient", "in SGD"), strict=True)),
+}
+# Column -> a reader's training there.
+_TRAINED = dict(zip(layout.COLUMNS[1:], ("full flow", "SGD"), strict=True))
+_NAMED = 2  # parts that failed; a sentence with more is not read
+_SILENT = (Outcome.NOT_RUN, Outcome.NOT_EXAMINED)
+
+
+def sentence(columns: Sequence[Column]) -> str:
+    """The findings in plain words: in each column what held, and what did not and by how much."""
+    found = [f"{_upper(f'{_where(column)} {_phrases(column)[0]}')}." for column in columns if _speaks(column)]
+    if not found:
+        asked = any(part.outcome is Outcome.NOT_RUN for column in columns for part in column.parts)
+        return "Nothing was run for this." if asked else "No simulation and no proof is asked about this statement."
+    return " ".join(found)
+
+
+def headline(columns: Sequence[Column]) -> str:
+    """One sentence of at most `MOST` characters: on the true gradient where it was asked, or else on the theory.
+
+    Where neither was, on SGD or on what is printed; of a refuted conjecture, on that. A failure in SGD is always said.
+    """
+    by_name = {column.name: column for column in columns}
+    printed, steps = by_name.get(PRINTED), by_name.get("SGD")
+    first = next((by_name[name] for name in ("true gradient", "theory", "SGD", PRINTED) if _says(by_name, name)), None)
+    if printed is not None and printed.scope:
+        first = printed
+    if first is None:
+        return sentence(columns)
+    said = [first]
+    if steps is not None and steps is not first and _fails(steps) and not _fails(first):
+        said.append(steps)
+    return _fit([(_where(column), _phrases(column)) for column in said])
+
+
+def own_headline(columns: Sequence[Column], *, training: str = "", broken: int = 0, of: int = 0) -> str:
+    """One sentence of at most `MOST` characters on a reader's own training: first of all what happened there.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+        The verdict at the reader's setting.
+    training : str
+        Features of the training that the statement does not speak of.
+    broken, of : int
+        How many of the assumptions are broken there.
+    """
+    by_name = {column.name: column for column in columns}
+    ending = f"; {broken} of {of} assumptions broken" if broken else ""
+    trained = {name: by_name[name] for name in _TRAINED if name in by_name and by_name[name].parts}
+    ran = {name: column for name, column in trained.items() if _speaks(column)}
+    if not ran:
+        start = "your training was not run" if trained else "it is not asked of training"
+        rest = next((by_name[name] for name in ("theory", PRINTED) if _says(by_name, name)), None)
+        return _fit([("", [start]), *([] if rest is None else [(_where(rest), _phrases(rest))])], ending)
+    clauses: list[tuple[str, list[str]]] = []
+    for name, column in trained.items():
+        if name not in ran:
+            clauses.append(("", [f"{_TRAINED[name]} was not run"]))
+        elif clauses and clauses[-1][1] == _phrases(column, named=True):
+            clauses[-1] = (f"{clauses[-1][0]} and {_TRAINED[name]}", clauses[-1][1])
+        else:
+            clauses.append((f"in your {_TRAINED[name]}", _phrases(column, named=True)))
+    with_training = [(where and f"{where} ({training})" if place == 0 else where, words)
+                     for place, (where, words) in enumerate(clauses)]  # fmt: skip
+    return _fit(clauses, ending, named=with_training if training else None)
+
+
+def fitted(candidates: Sequence[str]) -> str:
+    """The first of several texts, from the longest to the shortest, that is a headline, or the last one's beginning."""
+    return next(
+        (text for text in candidates if len(text) <= MOST), textwrap.shorten(candidates[-1], MOST, placeholder=" ..")
+    )
+
+
+def _fit(
+    clauses: Sequence[tuple[str, list[str]]], ending: str = "", named: Sequence[tuple[str, list[str]]] | None = None
+) -> str:
+    """The clauses as one sentence, each with as many words as there is room for."""
+    candidates = []
+    for form in (named or clauses, clauses):
+        for words in itertools.product(*(choices for _, choices in form)):
+            said = (f"{where} {one}".strip() for (where, _), one in zip(form, words, strict=True))
+            candidates.append(f"{_upper('; '.join(said))}{ending}.")
+    return fitted(sorted(candidates, key=len, reverse=True))
+
+
+def _upper(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}"
+
+
+def _where(column: Column) -> str:
+    return column.where or _WHERE[column.name]
+
+
+def _speaks(column: Column) -> bool:
+    """Whether anything was found there."""
+    return any(part.outcome not in _SILENT for part in column.parts)
+
+
+def _says(by_name: dict[str, Column], name: str) -> bool:
+    return name in by_name and _speaks(by_name[name])
+
+
+def _fails(column: Column) -> bool:
+    return column.outcome in (Outcome.FAILS, Outcome.REFUTED)
+
+
+def _phrases(column: Column, *, named: bool = False) -> list[str]:
+    """The finding in a column without where, from the one that says most to the shortest.
+
+    ``named`` calls a part by its name where nothing else was measured there.
+    """
+    first, *others = _worded(column, named)
+    kept = [first]
+    kept += [words for words in others if len(words) < len(kept[-1])]
+    return kept
+
+
+def _worded(column: Column, named: bool) -> list[str]:
+    if column.scope:
+        return [f"it is refuted here, {column.scope}", "it is refuted here"]
+    held = [part for part in column.parts if part.outcome is Outcome.HOLDS]
+    if _fails(column):
+        missed = [part for part in column.parts if part.outcome in (Outcome.FAILS, Outcome.REFUTED)]
+        return _failing(held, missed, named)
+    others = [part for part in column.parts if part.outcome not in (Outcome.HOLDS, *_SILENT)]
+    if column.outcome is Outcome.HOLDS:
+        alone = [f"{held[0].says} held"] if named and len(held) == 1 and not others else []
+        return [*alone, *_holding(column, held, others)]
+    return _open(column, held)
+
+
+def _failing(held: Sequence[Part], missed: list[Part], named: bool) -> list[str]:
+    missed.sort(key=lambda part: (part.size is None, -(part.size or 0.0)))
+    shortest = f"it {_missed(missed[0])}"
+    if not held and len(missed) == 1:
+        return [f"{missed[0].says} {_missed(missed[0])}", shortest] if named else [shortest]
+    words = "; ".join(f"{part.says} {_missed(part)}" for part in missed[:_NAMED])
+    if len(missed) > _NAMED:
+        words += f"; {len(missed) - _NAMED} more failed"
+    more = f"; {len(missed) - 1} more failed" if len(missed) > 1 else ""
+    worst = f"{missed[0].says} {_missed(missed[0])}"
+    if not held:
+        return [words, f"{worst}{more}", shortest]
+    rest = f"{words}; the rest held" if len(held) > 2 else f"{_listed(held)} held; {words}"
+    share = f"{len(held)} of {len(held) + len(missed)} parts held"
+    return [rest, f"{words}; {share}", f"{worst}; {share}", f"{worst}{more}", shortest]
+
+
+def _holding(column: Column, held: Sequence[Part], others: Sequence[Part]) -> list[str]:
+    measured = [part for part in held if part.size is not None]
+    proved = [f"is proved{f' in {part.clauses}' if part.clauses else ''}" for part in held if part.size is None]
+    words = f"{column.about or 'it'} {' and '.join(['held'] * bool(measured) + proved[:1])}"
+    if not others:
+        return [words]
+    count = f"{len(held)} of {len(held) + len(others)} parts held, the rest was {_kinds(others)}"
+    named = "; ".join(f"{part.says}: {part.outcome.value}" for part in others)
+    return [f"{_listed(measured)} held; {named}", count] if measured else [f"{words}; {named}", words]
+
+
+def _open(column: Column, held: Sequence[Part]) -> list[str]:
+    """Phrases of a column that neither holds nor fails."""
+    part = column.deciding[0]
+    if part.outcome is Outcome.STOPPED:
+        return [f"training stopped {part.why}".rstrip()]
+    if part.outcome is Outcome.NOTHING:
+        return ["there was nothing to compare"]
+    if part.outcome is not Outcome.NOT_MET:
+        return [f"it was {part.outcome.value}"]
+    why = f" ({part.why})" if part.why else ""
+    short = f"its hypothesis was not met{why}"
+    also = f"; {_listed(held)} held" if held else ""
+    assumption = f" ({part.unmet[0].partition(': ')[0]}: {part.why})" if part.unmet is not None else ""
+    return [f"its hypothesis was not met{assumption}{also}", f"{short}{also}", short]
+
+
+def _listed(parts: Sequence[Part]) -> str:
+    return " and ".join(part.says for part in parts)
+
+
+def _kinds(parts: Sequence[Part]) -> str:
+    return " or ".join(dict.fromkeys(part.outcome.value for part in parts))
+
+
+def _missed(part: Part) -> str:
+    """Verb for a part that did not hold: a past tense, which goes with one thing and with many."""
+    found = "was found false in balls" if part.outcome is Outcome.REFUTED else "failed"
+    return f"{found}, {part.by}" if part.by else found
