@@ -82,8 +82,8 @@ class Examined:
     def _reasons(self) -> dict[str, Outcome]:
         """Levels with a reason for which they gave no number -> the kind of it."""
         levels: dict[tuple[str, Outcome], dict[str, None]] = {}
-        for one in self.absent:
-            levels.setdefault((one.why, one.outcome), {})[one.level] = None
+        for entry in self.absent:
+            levels.setdefault((entry.why, entry.outcome), {})[entry.level] = None
         return {f"{', '.join(names)}: {why}": outcome for (why, outcome), names in levels.items()}
 
     @property
@@ -135,11 +135,11 @@ class Examined:
             if level in asked and level not in self.own.levels
         ]
         said = dict.fromkeys(
-            f"The {one.level} stopped at t = {one.time:,.4g}: give a `t_end` below that, or smaller rates."
-            if one.time is not None
-            else f"Not run: {one.level}: {one.why}."
-            for one in self.absent
-            if one.outcome is not Outcome.NOTHING
+            f"The {entry.level} stopped at t = {entry.time:,.4g}: give a `t_end` below that, or smaller rates."
+            if entry.time is not None
+            else f"Not run: {entry.level}: {entry.why}."
+            for entry in self.absent
+            if entry.outcome is not Outcome.NOTHING
         )
         leave = f"Leave out `level` to run {' and '.join(left_out)}, too." if left_out else ""
         return " ".join(filter(None, (*said, leave)))

@@ -25,11 +25,11 @@ _SILENT = (Outcome.NOT_RUN, Outcome.NOT_EXAMINED)
 
 def sentence(columns: Sequence[Column]) -> str:
     """The findings in plain words: in each column what held, and what did not and by how much."""
-    found = [f"{_upper(f'{_where(column)} {_phrases(column)[0]}')}." for column in columns if _speaks(column)]
-    if not found:
+    said = [f"{_upper(f'{_where(column)} {_phrases(column)[0]}')}." for column in columns if _speaks(column)]
+    if not said:
         asked = any(part.outcome is Outcome.NOT_RUN for column in columns for part in column.parts)
         return "Nothing was run for this." if asked else "No simulation and no proof is asked about this statement."
-    return " ".join(found)
+    return " ".join(said)
 
 
 def headline(columns: Sequence[Column]) -> str:
@@ -78,9 +78,11 @@ def own_headline(columns: Sequence[Column], *, training: str = "", broken: int =
             clauses[-1] = (f"{clauses[-1][0]} and {_TRAINED[name]}", clauses[-1][1])
         else:
             clauses.append((f"in your {_TRAINED[name]}", _phrases(column, named=True)))
-    with_training = [(where and f"{where} ({training})" if place == 0 else where, words)
-                     for place, (where, words) in enumerate(clauses)]  # fmt: skip
-    return _fit(clauses, ending, named=with_training if training else None)
+    if not training:
+        return _fit(clauses, ending)
+    first = next(i for i, (where, _) in enumerate(clauses) if where)
+    where, words = clauses[first]
+    return _fit(clauses, ending, named=[*clauses[:first], (f"{where} ({training})", words), *clauses[first + 1 :]])
 
 
 def fitted(candidates: Sequence[str]) -> str:
@@ -97,7 +99,7 @@ def _fit(
     candidates = []
     for form in (named or clauses, clauses):
         for words in itertools.product(*(choices for _, choices in form)):
-            said = (f"{where} {one}".strip() for (where, _), one in zip(form, words, strict=True))
+            said = (f"{where} {phrase}".strip() for (where, _), phrase in zip(form, words, strict=True))
             candidates.append(f"{_upper('; '.join(said))}{ending}.")
     return fitted(sorted(candidates, key=len, reverse=True))
 
@@ -111,7 +113,7 @@ def _where(column: Column) -> str:
 
 
 def _speaks(column: Column) -> bool:
-    """Whether anything was found there."""
+    """Presence of any finding there."""
     return any(part.outcome not in _SILENT for part in column.parts)
 
 

@@ -244,7 +244,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Measured:
     """Findings of a run on a statement: its rows by check, and what gave no number."""
 
     rows: dict[Check, list[Row]]
@@ -260,9 +260,9 @@ class _Found:
         if not rows:
             if of_levels:
                 return Part(says, Outcome.NOT_MET, beyond=beyond, unmet=_unmet(of_levels))
-            gone = [one for one in self.absent if one.check == check.name and one.level in levels]
+            gone = [entry for entry in self.absent if entry.check == check.name and entry.level in levels]
             if gone:
-                worst = min(gone, key=lambda one: _ORDER.index(one.outcome))
+                worst = min(gone, key=lambda entry: _ORDER.index(entry.outcome))
                 return Part(says, worst.outcome, levels=(worst.level,), beyond=beyond, stopped=worst.time)
             return Part(says, Outcome.NOT_RUN if self.ran or levels else Outcome.NOT_EXAMINED, beyond=beyond)
         error = max((row.printed if printed else row.error for row in rows), key=lambda error: (error != error, error))
@@ -308,21 +308,21 @@ def four_columns(
     if not any(levels.values()):  # of a paper that is not in the table
         levels |= {"theory": every}
     by_check = {check: [row for row in rows if row.check == check.name] for check in statement.checks}
-    found = _Found(by_check, absent, everywhere, bool(rows or proofs))
-    printed = _printed(statement, found, proofs)
+    measured = _Measured(by_check, absent, everywhere, bool(rows or proofs))
+    printed = _printed(statement, measured, proofs)
     about = "what refutes it" if statement.refuted else ""
     others = [
         Column(
             name,
-            (*_parts(found, own), *(_proved(statement, proofs) if name == "theory" else ())),
+            (*_parts(measured, of_column), *(_proved(statement, proofs) if name == "theory" else ())),
             about=about,
         )
-        for name, own in levels.items()
+        for name, of_column in levels.items()
     ]
     return (printed, *others)
 
 
-def _printed(statement: Statement, found: _Found, proofs: Sequence[Label]) -> Column:
+def _printed(statement: Statement, measured: _Measured, proofs: Sequence[Label]) -> Column:
     """Result of the printed form, or of the one in our source of the paper, where the statement should hold."""
     if statement.own:
         return Column(PRINTED, reason="it is ours, and nothing is printed")
@@ -330,8 +330,8 @@ def _printed(statement: Statement, found: _Found, proofs: Sequence[Label]) -> Co
     where = statement.source.where if statement.source.where != PRINTED else ""
     if statement.refuted:
         outcome = Outcome.NOT_RUN
-        if found.ran:
-            rows = [row for rows in found.rows.values() for row in rows]
+        if measured.ran:
+            rows = [row for rows in measured.rows.values() for row in rows]
             held = all(label.holds for label in proofs) and not any(row.alarming for row in rows)
             outcome = Outcome.REFUTED if held else Outcome.FAILS
             if not proofs and not any(row.inside for row in rows):
@@ -339,25 +339,25 @@ def _printed(statement: Statement, found: _Found, proofs: Sequence[Label]) -> Co
         scope = statement.refuted if outcome in (Outcome.REFUTED, Outcome.FAILS) else ""
         return Column(PRINTED, (Part("the conjecture", outcome),), scope, where=where)
     parts = tuple(
-        found.part(check, check.expected, printed=True)
-        for check in found.rows
+        measured.part(check, check.expected, printed=True)
+        for check in measured.rows
         if check.expected and check.suffices is None  # or what holds beyond the printed form
     )
     if statement.corrected is None:
         return Column(PRINTED, (*parts, *_proved(statement, proofs)), where=where)
-    if not found.ran:
+    if not measured.ran:
         return Column(PRINTED, (*parts, Part(f"the {form}", Outcome.NOT_RUN)), where=where)
     reason = "" if parts else f"no check sees the {form}: what is wrong say the errata"
     return Column(PRINTED, parts, reason=reason, where=where)
 
 
-def _parts(found: _Found, levels: Sequence[str]) -> Iterable[Part]:
+def _parts(measured: _Measured, levels: Sequence[str]) -> Iterable[Part]:
     """Findings of each check at the levels of a column, in the form that the register stands for."""
-    for check in found.rows:
+    for check in measured.rows:
         own = [level for level in levels if level in check.levels]
         wanted = [level for level in own if level in check.expected] or own
         if wanted:
-            yield found.part(check, wanted, printed=False)
+            yield measured.part(check, wanted, printed=False)
 
 
 def _proved(statement: Statement, proofs: Sequence[Label]) -> tuple[Part, ...]:
