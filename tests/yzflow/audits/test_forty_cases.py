@@ -142,7 +142,7 @@ def test_no_claim_of_a_headline_is_false(number):
         if not of_flow.startswith("training stopped at t = "):
             seen = truths(name, training, flow(training))
             assert not false_claims(of_flow, [seen]), (said, seen)
-            # What failed there is never passed over.
+            # Nothing that failed there is passed over.
             assert not any(one.fails for one in seen) or "failed" in of_flow, (said, seen)
         if of_steps is not None:
             runs = runs or [steps(training, seed) for seed in range(SEEDS)]

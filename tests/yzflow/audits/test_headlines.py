@@ -23,6 +23,7 @@ from yzflow.audits.outcomes import COLUMNS, Absent, Column, Outcome, Part, four_
 from yzflow.audits.own import measure, own_case
 from yzflow.audits.report import AuditReport
 from yzflow.audits.verdicts import Row, amount, describe
+from yzflow.papers.scan_and_snap import phase_transition
 
 CLASSES = yz.SequenceClasses([[0.4, 0.4, 0.2, 0, 0], [0.4, 0, 0, 0.4, 0.2]], query=[0, 0], vocab_size=100)
 APART = yz.SequenceClasses([[0.5, 0.3, 0.2, 0, 0, 0], [0, 0, 0, 0.5, 0.3, 0.2]], [0, 0], vocab_size=20)
@@ -157,6 +158,11 @@ def test_a_token_that_never_moves_has_no_sign_beside_one_that_does():
 @given(st.floats(0.5, 2), st.integers(1, 6))
 def test_a_margin_that_fails_is_never_rounded_to_one_that_holds(margin, digits):
     assert (float(rounded.margin(margin, digits)) >= 1) == (margin >= 1)
+
+
+@given(st.floats(0.5, 2))
+def test_a_condition_that_fails_is_not_missed_by_a_factor_of_one(margin):
+    assert margin >= 1 or float(phase_transition._factor(margin)) > 1
 
 
 @given(st.floats(0, 0.9999), st.floats(0, 1))

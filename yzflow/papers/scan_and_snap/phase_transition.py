@@ -15,6 +15,7 @@ import xarray as xr
 
 from dynamics import SequenceClasses, Solver, Trajectory, gradient_flow
 from dynamics.support import checks
+from dynamics.support.rounded import faithful
 from theory import attention, decoder, tokens
 from yzflow.sweeps import cache
 from yzflow.sweeps.store import Store
@@ -268,6 +269,11 @@ def transition_csv(rows: Sequence[TransitionTimes]) -> str:
     return "\n".join([",".join(names), *(",".join(f"{value:.10g}" for value in row) for row in cells)]) + "\n"
 
 
+def _factor(margin: float) -> str:
+    """Factor of the two sides of a condition; one that fails is never rounded to one."""
+    return f"{margin:.3g}" if margin >= 1 else faithful(1 / margin, lambda factor: factor <= 1)
+
+
 def regime(classes: SequenceClasses) -> str:
     """Where these classes stand: Assumption 2 with its margins, and the slow-down s of the full flow, as text.
 
@@ -286,7 +292,7 @@ def regime(classes: SequenceClasses) -> str:
         vocab_size=classes.vocab_size, n_classes=classes.n_classes, overlap=float(overlap[0, 1])
     )
     upper, lower = (
-        f"{'holds' if margin >= 1 else 'fails'} (by a factor of {max(margin, 1 / margin):.3g})"
+        f"{'holds' if margin >= 1 else 'fails'} (by a factor of {_factor(margin)})"
         for margin in (weak.upper_margin, weak.lower_margin)
     )
     return (
