@@ -135,7 +135,7 @@ class Examined:
             if level in asked and level not in self.own.levels
         ]
         said = dict.fromkeys(
-            f"The {entry.level} stopped at t = {entry.time:,.4g}: give a `t_end` below that, or smaller rates."
+            f"The {entry.level} stopped at t = {entry.time:,.4g}: try t_end={entry.time / 2:.4g}, or smaller rates."
             if entry.time is not None
             else f"Not run: {entry.level}: {entry.why}."
             for entry in self.absent
