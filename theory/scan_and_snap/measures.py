@@ -112,9 +112,16 @@ _ROUNDING = 1e-14
 
 
 def _rounding(runs: Runs, level: str) -> np.ndarray:
-    """Velocities of Z that rounding makes of none, at each time after the start."""
+    """Velocities of Z that rounding makes of none, at each time after the start.
+
+    An optimizer that divides by the size of a gradient makes more of one that is rounding.
+    """
     Y = np.abs(runs.trajectory(level).dataset["y"].values).max(axis=(1, 2))
-    return _ROUNDING * runs.setting.eta_z * np.maximum.accumulate(Y)[1:]
+    gradient = _ROUNDING * np.maximum.accumulate(Y)[1:]
+    optimizer = getattr(runs.setting, "optimizer", None)
+    if optimizer is not None and optimizer.rule.moments:
+        gradient = gradient / (gradient + optimizer.epsilon)
+    return runs.setting.eta_z * gradient
 
 
 def _moving(moved: np.ndarray, rounding: np.ndarray) -> np.ndarray:

@@ -143,6 +143,15 @@ def test_velocities_that_are_zero_within_rounding_are_no_failure(number, level):
     assert "fail" not in verdict.headline
 
 
+def test_adam_makes_no_signs_of_rounding():
+    """It divides gradients by their size, and so rounding by epsilon: here all entries of Y are alike."""
+    alike = yz.SequenceClasses([[1 / 3] * 3 + [0] * 3, [0] * 3 + [1 / 3] * 3], [0, 0], vocab_size=20)
+    verdict = own("Theorem 2(a)", alike, level="full flow", optimizer="adam", eta_y=0.01, eta_z=0.01, t_end=3.0)
+    assert verdict.headline.startswith("In your full flow (adam) there was nothing to compare")
+    verdict = own("Corollary 2", CLASSES, level="full flow", optimizer="adam", eta_y=0.01, eta_z=0.01, t_end=10.0)
+    assert len(verdict.rows) == 2
+
+
 def test_a_token_that_never_moves_has_no_sign_beside_one_that_does():
     """Half of the tokens are of a query whose classes have nothing in common."""
     shares = np.zeros((4, 10))
