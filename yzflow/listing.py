@@ -58,7 +58,7 @@ def figures(paper: str | None = None) -> list[dict[str, Any]]:
     """The figures of papers and installed studies, by paper.
 
     Each with name, paper, the printed figures that it stands for by number and in words, what is shown, its study,
-    whether it draws runs that it is given, and the command that makes those.
+    whether it draws runs that it is given, the command that makes those, and the keywords of its setting.
     """
     from yzflow.figures.finding import of_studies
     from yzflow.figures.registry import entries as known
@@ -74,6 +74,7 @@ def figures(paper: str | None = None) -> list[dict[str, Any]]:
             "study": study,
             "needs_data": entry.compute is None,
             "trained_by": entry.trained_by,
+            "takes": list(entry.takes),
         }
         for study, entry in [*own, *of_studies().values()]
     ]

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from yzflow.commands.common import PATH, Command, files_to_write, json_option, print_facts, read
+from yzflow.figure_settings import KEYWORDS, complete, refuse
 
 
 class _Figure(Command):
@@ -32,7 +33,16 @@ def _origin(entry: dict[str, Any]) -> str:
     if entry["needs_data"]:
         how = f"Trained and drawn by: {entry['trained_by']}" if entry["trained_by"] else "Draws runs that are given."
         said += f" {how}"
+    if entry["takes"]:
+        said += f" Takes {', '.join(KEYWORDS[name].option for name in entry['takes'])}."
     return said
+
+
+def _setting(command: Any) -> Any:
+    """A command with an option for each keyword that a figure may take."""
+    for keyword in reversed(KEYWORDS.values()):
+        command = click.option(keyword.option, keyword.name, metavar="VALUE[,..]", help=keyword.text)(command)
+    return command
 
 
 @click.command(cls=_Figure)
@@ -42,14 +52,25 @@ def _origin(entry: dict[str, Any]) -> str:
 @click.option("--format", "formats", default="png,pdf", show_default=True, help="Some of png, pdf, svg.")
 @click.option("--store", type=PATH, help="Where simulations are kept. Default: OUT/store.")
 @click.option("--quick", is_flag=True, help="Fewer seeds or output times.")
+@_setting
 @json_option
 def figure(
-    name: str, paper: str | None, out: Path, formats: str, store: Path | None, quick: bool, as_json: bool
+    name: str,
+    paper: str | None,
+    out: Path,
+    formats: str,
+    store: Path | None,
+    quick: bool,
+    as_json: bool,
+    **options: str | None,
 ) -> None:
     """Draw a figure: its number in its paper, or its name.
 
     Simulations are kept where a figure says so: drawing those again, or in another format, simulates nothing. Figures
-    of studies are drawn where yzflow-studies is installed.
+    of studies are drawn where yzflow-studies is installed. A figure is drawn at the paper's setting unless options say
+    another; which it takes stands behind its name below.
+
+    Example: yzflow figure 3 --classes 5 --vocab-size 5000 --eta-y 1,2 --eta-z 0.1
 
     Example: yzflow figure 6 --quick --format pdf --out figures
 
@@ -63,9 +84,14 @@ def figure(
     if entry.compute is None:
         how = f": `{entry.trained_by}` trains and draws it" if entry.trained_by else ", as it draws runs that are given"
         raise checks.reject("NAME", f"be a figure that computes its data{how}", entry.name)
+    given = {key: KEYWORDS[key].read(text) for key, text in options.items() if text is not None}
+    takes = entry.takes
+    refuse(entry.name, takes, {key: value for key, value in given.items() if key not in takes}, options=True)
+    setting = complete(entry.name, takes, given)
     kinds = [checks.one_of("--format", kind, ("png", "pdf", "svg")) for kind in formats.split(",")]
     folder("--out", out)
-    data = entry.data(figures.Effort(quick=quick, store=out / "store" if store is None else store, progress=True))
+    effort = figures.Effort(quick=quick, store=out / "store" if store is None else store, progress=True)
+    data = entry.data(effort, **setting)
     paths = [str(path) for path in figures.save(entry.draw(data), out / entry.name, formats=kinds)]
     caption = entry.caption(data)
     facts = {"figure": entry.name, "caption": caption, "files": paths}

@@ -5,8 +5,9 @@ Those of all papers are found here without an entry in another list, see `yzflow
 
 from __future__ import annotations
 
+import inspect
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.figure import Figure
 
 from dynamics.support import checks
-from yzflow import parts
+from yzflow import figure_settings, parts
 from yzflow.figures.notebook import shown_by_the_cell
 from yzflow.figures.style import caption, save
 
@@ -48,7 +49,7 @@ class Effort:
 
 @dataclass(frozen=True)
 class Entry:
-    """A figure. Call it to draw it: ``entry()``, ``entry(quick=True)``, ``entry(data)``.
+    """A figure. Call it to draw it: ``entry()``, ``entry(quick=True)``, ``entry(n_classes=5)``, ``entry(data)``.
 
     Attributes
     ----------
@@ -59,7 +60,8 @@ class Entry:
     draw : callable
         (data, ..) -> matplotlib Figure. Its docstring says what is shown and what agrees with the paper.
     compute : callable, optional
-        (`Effort`) -> data. None: the data is that of runs which must be given.
+        (`Effort`, *, ..) -> data. Its keywords are those of `yzflow.figure_settings` that the figure takes. None: the
+        data is that of runs which must be given.
     number : int or tuple of int, optional
         That of the paper's own figure, or of those that it stands for.
     claims : callable, optional
@@ -82,17 +84,23 @@ class Entry:
         checks.attributes(self, Callable, "compute", "claims", optional=True)
         for number in self.numbers:
             checks.integer("number", number, minimum=1)
+        # What the help of editors and notebooks shows of this figure.
+        usual = inspect.signature(type(self).__call__)
+        own = [one for name, one in usual.parameters.items() if name not in ("self", "arguments", "options")]
+        object.__setattr__(self, "__signature__", usual.replace(parameters=[*own, *self.takes.values()]))
 
     def __call__(
         self,
-        data: Any = None,
+        data: object = None,
         *arguments: Any,
         quick: bool = False,
         store: str | os.PathLike | Store | None = None,
         progress: bool = False,
         **options: Any,
     ) -> Figure:
-        """Draw ``data``, or by default what `compute` makes of the keywords of `Effort`; the rest is for `draw`.
+        """Draw ``data``, or by default what `compute` makes of the keywords of `Effort` and of a setting.
+
+        The setting is in the keywords that the figure `takes`, such as ``n_classes=5``; the rest is for `draw`.
 
         Every figure takes ``style``, a style of matplotlib or settings of it, over the project's; ``labels``, a mapping
         from a text of the figure to another; and ``ax``, axes of a figure with constrained layout, in whose place all
@@ -103,25 +111,43 @@ class Entry:
         Raises
         ------
         ValueError
-            If the data must be given, and is not.
+            If the data must be given, and is not; or a keyword is not one of this figure, or stands beside data.
         """
-        data = self.data(Effort(quick, store, progress)) if data is None else data
-        figure = self.draw(data, *arguments, **options)
+        own = inspect.signature(self.draw).parameters
+        takes, any_word = self.takes, any(one.kind is one.VAR_KEYWORD for one in own.values())
+        for_draw = {
+            name: value
+            for name, value in options.items()
+            if name not in takes and (any_word or name in (*own, "ax", "labels", "style"))
+        }
+        setting = {name: value for name, value in options.items() if name not in for_draw}
+        if data is None:
+            data = self.data(Effort(quick, store, progress), **setting)
+        elif setting:
+            name = next(iter(setting))
+            raise checks.reject(name, "be left out beside `data`, which has its own", checks.brief(setting[name]))
+        figure = self.draw(data, *arguments, **for_draw)
         # A part of somebody's figure is shown with the rest of it.
         return figure if options.get("ax") is not None else shown_by_the_cell(figure)
 
-    def data(self, effort: Effort | None = None) -> Any:
-        """Data that is drawn by default.
+    @property
+    def takes(self) -> Mapping[str, inspect.Parameter]:
+        """Keywords of its setting, with their types and defaults."""
+        return figure_settings.taken(self.compute)
+
+    def data(self, effort: Effort | None = None, **setting: object) -> Any:
+        """Data that is drawn by default, or at a setting in the keywords that the figure `takes`.
 
         Raises
         ------
         ValueError
-            If the data must be given.
+            If the data must be given, or the figure does not take a keyword.
         """
         if self.compute is None:
             how = f"; `{self.trained_by}` trains and draws" if self.trained_by else ""
             raise checks.reject("data", f"be given to draw {self.name}{how}", "none")
-        return self.compute(Effort() if effort is None else checks.instance("effort", effort, Effort))
+        effort = Effort() if effort is None else checks.instance("effort", effort, Effort)
+        return self.compute(effort, **figure_settings.complete(self.name, self.takes, setting))
 
     @property
     def text(self) -> str:

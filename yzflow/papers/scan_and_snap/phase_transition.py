@@ -23,6 +23,7 @@ from yzflow.sweeps.store import Store
 LEVELS = ("theory", "modified", "full")  # the simulated levels of fidelity, from the theory down
 N_CLASSES = 10
 VOCAB_SIZE = 1000
+COMMON = 0.15  # weight of the common token, beside distinct ones of 1, 0.8, .., 0.2
 ETA_Z = 0.5
 ETA_Y = (0.5, 1.0, 2.0, 5.0)
 T_END = 700.0
@@ -36,7 +37,7 @@ FIGURE_9_ETA_Z = (0.5, 1.0, 2.0, 4.0, 8.0)
 
 def weak_classes() -> SequenceClasses:
     """K = 10 classes with one common token, of overlap 0.0101: below 1/(K (K - 1)), so |lambda_1(E)| < 1/K."""
-    return SequenceClasses.single_common_token(N_CLASSES, VOCAB_SIZE, common=0.15)
+    return SequenceClasses.single_common_token(N_CLASSES, VOCAB_SIZE, common=COMMON)
 
 
 def speed_constant(classes: SequenceClasses) -> float:
@@ -76,43 +77,87 @@ def fidelity_flows(
     }
 
 
-def decoder_curves() -> xr.Dataset:
-    """Fig. 8: the discrete h*(s) (33) and the continuous h(t) (44) at whole steps, for each M and eta_Y."""
+def decoder_curves(
+    vocab_size: Sequence[int] | None = None, eta_y: Sequence[float] | None = None, steps: int | None = None
+) -> xr.Dataset:
+    """Fig. 8: the discrete h*(s) (33) and the continuous h(t) (44) at whole steps, for each M and eta_Y.
+
+    Parameters
+    ----------
+    vocab_size : sequence of int, optional
+        M of each panel. Default: the paper's two.
+    eta_y : sequence of float, optional
+        The same in each panel. Default: the paper's for this M, or for its first.
+    steps : int, optional
+        Default: the paper's for this M, or for its first.
+    """
+    usual = {own: (rates, n_steps) for own, rates, n_steps in FIGURE_8}
     parts: dict[str, tuple] = {}
-    for vocab_size, rates, n_steps in FIGURE_8:
-        steps = np.arange(n_steps + 1)
-        discrete = np.stack([decoder.h_steps(n_steps, vocab_size=vocab_size, eta_y=rate) for rate in rates])
-        continuous = np.stack([decoder.h(steps, vocab_size=vocab_size, eta_y=rate) for rate in rates])
-        names = (f"eta_y_{vocab_size}", f"time_{vocab_size}")
-        parts[f"h_steps_{vocab_size}"] = (names, discrete, {"long_name": "h* (33)", "units": "1"})
-        parts[f"h_{vocab_size}"] = (names, continuous, {"long_name": "h (44)", "units": "1"})
+    for own in usual if vocab_size is None else vocab_size:
+        rates, n_steps = usual.get(own, FIGURE_8[0][1:])
+        rates, n_steps = rates if eta_y is None else eta_y, n_steps if steps is None else steps
+        times = np.arange(n_steps + 1)
+        discrete = np.stack([decoder.h_steps(n_steps, vocab_size=own, eta_y=rate) for rate in rates])
+        continuous = np.stack([decoder.h(times, vocab_size=own, eta_y=rate) for rate in rates])
+        names = (f"eta_y_{own}", f"time_{own}")
+        parts[f"h_steps_{own}"] = (names, discrete, {"long_name": "h* (33)", "units": "1"})
+        parts[f"h_{own}"] = (names, continuous, {"long_name": "h (44)", "units": "1"})
         parts[names[0]] = (names[0], list(rates), {"long_name": "eta_Y", "units": "1 / SGD step"})
-        parts[names[1]] = (names[1], steps, {"long_name": "time", "units": "SGD steps"})
+        parts[names[1]] = (names[1], times, {"long_name": "time", "units": "SGD steps"})
     return xr.Dataset(parts)
 
 
-def exponent_curves(n_times: int = 400) -> xr.Dataset:
-    """Fig. 9: B(t) at fixed nu = eta_Y / eta_Z, K = 1, C_0 = 1, with t0 and B(t0)."""
-    parts: dict[str, tuple] = {
-        "eta_z": ("eta_z", list(FIGURE_9_ETA_Z), {"long_name": "eta_Z", "units": "1 / SGD step"})
-    }
-    for nu, vocab_size, t_end in FIGURE_9:
-        times = np.linspace(0, t_end, n_times)
+def exponent_curves(
+    n_times: int = 400,
+    vocab_size: Sequence[int] | None = None,
+    ratios: Sequence[float] | None = None,
+    eta_z: Sequence[float] = FIGURE_9_ETA_Z,
+    t_end: float | None = None,
+) -> xr.Dataset:
+    """Fig. 9: B(t) at fixed nu = eta_Y / eta_Z, K = 1, C_0 = 1, with t0 and B(t0).
+
+    Parameters
+    ----------
+    n_times : int
+    vocab_size, ratios : sequences, optional
+        M and nu of each panel. Default: the paper's; of ratios for another M, one.
+    eta_z : sequence of float
+    t_end : float, optional
+        Default: the paper's, or one and a half of the last t0.
+    """
+    parts: dict[str, tuple] = {"eta_z": ("eta_z", list(eta_z), {"long_name": "eta_Z", "units": "1 / SGD step"})}
+    for nu, own, usual_end in _panels_of_figure_9(vocab_size, ratios):
         settings: list[dict[str, Any]] = [
-            {"vocab_size": vocab_size, "n_classes": 1, "eta_y": nu * eta_z, "eta_z": eta_z, "c0": 1.0}
-            for eta_z in FIGURE_9_ETA_Z
+            {"vocab_size": own, "n_classes": 1, "eta_y": nu * rate, "eta_z": rate, "c0": 1.0} for rate in eta_z
         ]
-        snap = [
-            decoder.snapping_time(vocab_size=vocab_size, n_classes=1, eta_y=setting["eta_y"]) for setting in settings
-        ]
+        snap = [decoder.snapping_time(vocab_size=own, n_classes=1, eta_y=setting["eta_y"]) for setting in settings]
+        usual = usual_end if tuple(eta_z) == FIGURE_9_ETA_Z else None
+        times = np.linspace(0, next(end for end in (t_end, usual, 1.5 * max(snap)) if end is not None), n_times)
         exponents = np.stack([attention.growth_exponent(times, **setting) for setting in settings])
         at_snap = [attention.growth_exponent(t, **setting) for t, setting in zip(snap, settings, strict=True)]
-        name = f"{vocab_size}"
-        parts[f"time_{name}"] = (f"time_{name}", times, {"long_name": "time", "units": "SGD steps"})
-        parts[f"exponent_{name}"] = (("eta_z", f"time_{name}"), exponents, {"long_name": "B", "units": "1"})
-        parts[f"t0_{name}"] = ("eta_z", snap, {"long_name": "t0", "units": "SGD steps"})
-        parts[f"exponent_at_t0_{name}"] = ("eta_z", at_snap, {"long_name": "B(t0)", "units": "1"})
+        parts[f"nu_{own}"] = ((), float(nu), {"long_name": "eta_Y / eta_Z"})
+        parts[f"time_{own}"] = (f"time_{own}", times, {"long_name": "time", "units": "SGD steps"})
+        parts[f"exponent_{own}"] = (("eta_z", f"time_{own}"), exponents, {"long_name": "B", "units": "1"})
+        parts[f"t0_{own}"] = ("eta_z", snap, {"long_name": "t0", "units": "SGD steps"})
+        parts[f"exponent_at_t0_{own}"] = ("eta_z", at_snap, {"long_name": "B(t0)", "units": "1"})
     return xr.Dataset(parts)
+
+
+def _panels_of_figure_9(
+    vocab_size: Sequence[int] | None, ratios: Sequence[float] | None
+) -> list[tuple[float, int, float | None]]:
+    """nu, M and the paper's last time of each panel, None for a panel that is not the paper's."""
+    usual = {own: (nu, end) for nu, own, end in FIGURE_9}
+    sizes = list(usual if vocab_size is None else vocab_size)
+    if ratios is None:
+        ratios = [usual.get(own, (1.0, None))[0] for own in sizes]
+    ratios = [float(nu) for nu in ratios] * (len(sizes) if len(ratios) == 1 else 1)
+    if len(ratios) != len(sizes):
+        raise checks.reject("ratios", f"have one value, or one for each M of {sizes}", ratios)
+    return [
+        (nu, own, usual[own][1] if own in usual and nu == usual[own][0] else None)
+        for nu, own in zip(ratios, sizes, strict=True)
+    ]
 
 
 def peak_time(speed: xr.DataArray) -> float:

@@ -237,8 +237,8 @@ def test_captions_of_the_other_figures_of_the_paper_change_with_their_data():
     caption = figures.figure9.caption(exponents)
     assert "0.510 at nu = 10, M = 100" in caption and caption.count("t0 falls with eta_Z") == 2
     assert "prints nu = eta_Z / eta_Y" in caption
-    turned = exponents.assign(t0_100=("eta_z", exponents["t0_100"].values[::-1]))
-    assert "t0 does not fall with eta_Z" in figures.figure9.caption(turned)
+    backwards = exponents.assign(t0_100=("eta_z", exponents["t0_100"].values[::-1]))
+    assert "t0 does not fall with eta_Z" in figures.figure9.caption(backwards)
 
     flows = {
         rate: pt.fidelity_flows(pt.weak_classes(), eta_y=rate, decoders=["theory"], n_times=30)["theory"]
@@ -247,7 +247,10 @@ def test_captions_of_the_other_figures_of_the_paper_change_with_their_data():
     caption = figures.figure3.caption(flows)
     for words in ("left panel has 17.99 to 45.22", "is 37.52 to 55.94", "1.139 to 1.699", "1.013 to 1.054", "it grows"):
         assert words in caption, caption
-    assert "it does not grow more" in figures.figure3.caption({0.5: flows[5.0], 5.0: flows[0.5]})
+    turned = {rate: Trajectory(flow.dataset.assign(z=flow.dataset["z"] * rate**2)) for rate, flow in flows.items()}
+    assert "it does not grow more" in figures.figure3.caption(turned)
+    with pytest.raises(ValueError, match="`flows` must have their own eta_Y for keys, but got 5 under 0.5"):
+        figures.figure3.caption({0.5: flows[5.0], 5.0: flows[0.5]})
 
 
 def test_captions_of_attention_on_syn_small_change_with_their_data():

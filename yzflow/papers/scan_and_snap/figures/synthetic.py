@@ -10,22 +10,26 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from dynamics import SequenceClasses, Trajectory
+from dynamics.support import checks
 from yzflow import intervals
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import canvas, ordered_colours, styled
 from yzflow.papers.scan_and_snap import synthetic
+from yzflow.papers.scan_and_snap.figures import training
 from yzflow.papers.scan_and_snap.settings import PAPER
 
+Runs = Sequence[Sequence[Trajectory]]
+_MOST_NEXT_TOKENS = 12
 _ROWS = (0, 2, 4, 6, 8, 10)  # iterations that Figs. 4 and 5 show beside the last
 
 
 @styled
-def figure4(runs: Sequence[Sequence[Trajectory]]) -> Figure:
-    """Attention on Syn-Small over training by SGD, eta_Y = 1 and 10 at eta_Z = 1 (Fig. 4).
+def figure4(runs: Runs) -> Figure:
+    """Attention over training, for each next token and each pair of learning rates (Fig. 4).
 
-    Above ⋮ the first steps, below it the same runs followed until attention hardly moves. The paper trains until
+    Above ⋮ the first steps, below it the same runs followed for longer. The paper trains Syn-Small by SGD until
     convergence, and finds that attention leaves the common tokens for the likely distinct ones, and that the larger
-    eta_Y is faster and ends less sparse.
+    eta_Y is faster and ends less sparse. Tokens that never come before a next token are blank.
 
     Parameters
     ----------
@@ -33,40 +37,97 @@ def figure4(runs: Sequence[Sequence[Trajectory]]) -> Figure:
         For each column one from `scan_and_snap.synthetic.syn_small` with each of its first steps, and if wanted
         further ones of the same training that go on from where it ends.
     """
-    return _attention_maps(runs, "Syn-Small, SGD with momentum 0.9: attention on common (0-9) and distinct tokens")
+    return _attention_maps(runs)
 
 
 @styled
-def figure5(runs: Sequence[Sequence[Trajectory]]) -> Figure:
-    """Attention on Syn-Small over training by Adam, eta_Y = eta_Z in {0.1, 0.5, 1} (Fig. 5).
+def figure5(runs: Runs) -> Figure:
+    """Attention over training at several learning rates, and which tokens it ends on (Fig. 5).
 
-    The paper finds that the learning rate decides which distinct tokens get most attention. The choice is soft where
-    many of the ten keep more than 1/M. Tokens that never come before a next token are blank.
+    The paper finds, for Adam on Syn-Small, that the learning rate decides which distinct tokens get most attention. The
+    choice is soft where many of them keep more than 1/M. Tokens that never come before a next token are blank.
 
     Parameters
     ----------
     runs : sequence of sequences of Trajectory
         For each column one from `scan_and_snap.synthetic.syn_small`.
     """
-    return _attention_maps(runs, "Syn-Small, Adam: attention on common (0-9) and distinct tokens, by learning rate")
+    return _attention_maps(runs)
 
 
-def _sgd_runs(effort: Effort) -> list[tuple[Trajectory, ...]]:
-    last = synthetic.CONVERGED // 100 if effort.quick else synthetic.CONVERGED
+def _sgd_runs(
+    effort: Effort,
+    *,
+    eta_y: Sequence[float] = tuple(eta_y for eta_y, _ in synthetic.SMALL_RATES),
+    eta_z: Sequence[float] = (1.0,),
+    optimizer: str = "sgd",
+    steps: int | None = None,
+) -> Runs:
+    usual = synthetic.CONVERGED // 100 if effort.quick else synthetic.CONVERGED
+    last = usual if steps is None else steps
+    lengths = [(min(last, synthetic.STEPS), 1), *([(last, synthetic.STEPS)] if last > synthetic.STEPS else [])]
     return [
         tuple(
-            synthetic.syn_small(eta_y=eta_y, eta_z=eta_z, steps=steps, record_every=every, store=effort.store)
-            for steps, every in ((synthetic.STEPS, 1), (last, synthetic.STEPS))
+            synthetic.syn_small(**rates, optimizer=optimizer, steps=n, record_every=every, store=effort.store)
+            for n, every in lengths
         )
-        for eta_y, eta_z in synthetic.SMALL_RATES
+        for rates in _rates(eta_y, eta_z)
     ]
 
 
-def _adam_runs(effort: Effort) -> list[tuple[Trajectory, ...]]:
+def _adam_runs(
+    effort: Effort,
+    *,
+    eta_y: Sequence[float] = synthetic.ADAM_RATES,
+    eta_z: Sequence[float] | None = None,
+    optimizer: str = "adam",
+    steps: int = synthetic.STEPS,
+) -> Runs:
     return [
-        (synthetic.syn_small(eta_y=rate, eta_z=rate, optimizer="adam", store=effort.store),)
-        for rate in synthetic.ADAM_RATES
+        (synthetic.syn_small(**rates, optimizer=optimizer, steps=steps, store=effort.store),)
+        for rates in _rates(eta_y, eta_z)
     ]
+
+
+def _rates(eta_y: Sequence[float], eta_z: Sequence[float] | None) -> list[dict[str, float]]:
+    """All pairs of rates; equal ones where there is no eta_Z."""
+    return [{"eta_y": one, "eta_z": other} for one in eta_y for other in ((one,) if eta_z is None else eta_z)]
+
+
+def _checked(runs: Runs) -> Runs:
+    """Runs that a map can show, each column of one training.
+
+    Raises
+    ------
+    ValueError
+        If they are others.
+    """
+    runs = checks.listed("runs", runs, "be a sequence of columns, each a sequence of trajectories")
+    columns = [
+        checks.listed("runs", parts, "be a sequence of columns, each a sequence of trajectories") for parts in runs
+    ]
+    if not columns or not all(columns):
+        raise checks.reject("runs", "have one run or more in each column", "none")
+    for parts in columns:
+        for part in parts:
+            checks.instance("runs", part, Trajectory)
+            if "token" not in part.dataset["attention"].dims:
+                raise checks.reject("runs", "record attention of all tokens", "that of entries")
+            if not 1 <= part.dataset.sizes["next_token"] <= _MOST_NEXT_TOKENS:
+                rule = f"have {_MOST_NEXT_TOKENS} next tokens at most, a row of maps each"
+                raise checks.reject("runs", rule, part.dataset.sizes["next_token"])
+        own = [_training_of(part) for part in parts]
+        if any(one != own[0] for one in own):
+            raise checks.reject("runs", "have in a column parts of one training", "runs with other parameters")
+    starts = [parts[0].dataset["attention"].isel(time=0).shape for parts in columns]
+    if len(set(starts)) > 1:
+        raise checks.reject("runs", "be of the same data: draw others in a figure of their own", starts)
+    return columns
+
+
+def _training_of(run: Trajectory) -> dict[str, Any]:
+    """The parameters of a run but for how long it is and what is recorded."""
+    return {name: value for name, value in run.parameters.items() if name not in ("steps", "record_every")}
 
 
 def _rows(parts: Sequence[Trajectory]) -> tuple[xr.DataArray, int]:
@@ -86,10 +147,13 @@ def _rows(parts: Sequence[Trajectory]) -> tuple[xr.DataArray, int]:
 _BREAK = "⋮"
 
 
-def _attention_maps(runs: Sequence[Sequence[Trajectory]], title: str) -> Figure:
-    figure = canvas(figsize=(3.5 * len(runs) + 0.9, 5.4))
-    all_axes = figure.subplots(2, len(runs), sharex=True, sharey=True, squeeze=False)
+def _attention_maps(runs: Runs) -> Figure:
+    runs = _checked(runs)
+    n_rows = runs[0][0].dataset.sizes["next_token"]
+    figure = canvas(figsize=(max(3.5 * len(runs) + 0.9, 5.6), 2.4 * n_rows + 0.6))
     shown = [_rows(parts) for parts in runs]
+    alike = all(np.array_equal(shares["time"], shown[0][0]["time"]) for shares, _ in shown)
+    all_axes = figure.subplots(n_rows, len(runs), sharex=True, sharey=True if alike else "col", squeeze=False)
     top = max(float(shares.max()) for shares, _ in shown)
     for column, parts, (shares, first) in zip(all_axes.T, runs, shown, strict=True):
         times = [f"{int(time):,}" for time in shares["time"].values]
@@ -107,18 +171,27 @@ def _attention_maps(runs: Sequence[Sequence[Trajectory]], title: str) -> Figure:
             axes.grid(False)
             axes.set_title(f"{rates}: next token {n}")
         column[-1].set_xlabel("contextual token")
-    kinds = {parts[0].parameters["optimizer"] for parts in runs}
-    for axes in all_axes[:, 0]:
-        axes.set_ylabel("step of Adam" if kinds == {"adam"} else "SGD step")
+        if parts is runs[0] or not alike or training.step_of(parts[0]) != training.step_of(runs[0][0]):
+            for axes in column:
+                axes.set_ylabel(training.step_of(parts[0]))
     figure.colorbar(mesh, ax=all_axes, label=r"attention $c_{nl}$")
-    figure.suptitle(title)
+    figure.suptitle(f"{_on_what(runs)}:\nattention on {training.common_of(runs[0][0])}")
     return figure
 
 
-def _own_shares(run: Trajectory, at: int) -> np.ndarray:
-    """Attention on the ten distinct tokens of each next token, rising in probability: (next tokens, 10)."""
-    shares, own = (run.dataset[name] for name in ("attention", "distinct"))
-    return np.stack([shares.values[at, n, own.values[n]] for n in range(own.shape[0])])
+def _on_what(runs: Runs) -> str:
+    """Data and optimizers of the runs in words."""
+    rules = dict.fromkeys(training.of_run(parts[0]) for parts in runs)
+    return f"{training.data_of(runs[0][0])}, {' and '.join(rules)}"
+
+
+def _own_shares(run: Trajectory, at: int) -> list[np.ndarray]:
+    """Attention on the distinct tokens of each next token, in the order of rising attention at the start."""
+    shares, own = (run.dataset[name].values for name in ("attention", "distinct"))
+    return [
+        row[at, mine][np.argsort(row[0, mine], kind="stable")]
+        for row, mine in zip(shares.swapaxes(0, 1), own, strict=True)
+    ]
 
 
 def _settled(run: Trajectory) -> int:
@@ -138,14 +211,15 @@ def _numbers(run: Trajectory, at: int) -> str:
     return f"{common:.3f} and {_entropy(run, at):.3f} at step {int(data['time'][at]):,}"
 
 
-def _followed(runs: Sequence[Sequence[Trajectory]]) -> str:
+def _followed(runs: Runs) -> str:
     """Figure 4: where attention goes, how fast, and how it ends."""
-    sentences = []
+    runs = _checked(runs)
+    sentences = [f"Here: {_on_what(runs)}."]
     for parts in runs:
         first, last = parts[0], parts[-1]
         rates = first.parameters
         shares = [*((first, at) for at in (0, -1)), *((part, -1) for part in parts[1:])]
-        likely = all((np.diff(_own_shares(run, at)) > 0).all() for run, at in shares[1:])
+        likely = all((np.diff(share) > 0).all() for run, at in shares[1:] for share in _own_shares(run, at))
         moved = np.abs(
             last.dataset["attention"].values[-1] - last.dataset["attention"].values[last.dataset.sizes["time"] // 2]
         )
@@ -167,17 +241,23 @@ def _followed(runs: Sequence[Sequence[Trajectory]]) -> str:
     return " ".join(sentences)
 
 
-def _most_attended(runs: Sequence[Sequence[Trajectory]]) -> str:
+def _most_attended(runs: Runs) -> str:
     """Figure 5: the most attended token, and how many keep attention."""
+    runs = _checked(runs)
     found = []
     for run, *_ in runs:
-        shares = _own_shares(run, -1)
-        above = (shares > 1 / SequenceClasses.syn_small().vocab_size).sum(axis=1)
-        top = " and ".join(map(str, shares.argmax(axis=1)))
-        found.append(f"{top} at {run.parameters['eta_y']:g} (with {' and '.join(map(str, above))} above 1/M)")
+        shares, size = _own_shares(run, -1), int(run.dataset["multiplicity"].sum())
+        above = [str((share > 1 / size).sum()) for share in shares]
+        top = [str(share.argmax()) for share in shares]
+        rates = run.parameters
+        where = f"{rates['eta_y']:g}"
+        if rates["eta_y"] != rates["eta_z"]:
+            where = f"eta_Y = {rates['eta_y']:g}, eta_Z = {rates['eta_z']:g}"
+        found.append(f"{' and '.join(top)} at {where} (with {' and '.join(above)} above 1/M)")
+    counts = "-".join(map(str, sorted({len(share) for run, *_ in runs for share in _own_shares(run, -1)})))
     return (
-        "Of the ten distinct tokens of each next token, 0 the least probable and 9 the likeliest, most attention at "
-        f"the end has {'; '.join(found)}."
+        f"Here: {_on_what(runs)}. Of the {counts} distinct tokens of each next token, 0 the least "
+        f"probable and the last the likeliest, most attention at the end has {'; '.join(found)}."
     )
 
 
@@ -195,7 +275,7 @@ def figure6(runs: xr.Dataset) -> Figure:
     """
     figure = canvas(figsize=(11, 3.6))
     panels = figure.subplots(1, runs.sizes["n_queries"], sharey=True, squeeze=False)[0]
-    error = intervals.of_mean(runs["entropy"])
+    trained, error = training.of_sweep(runs), intervals.of_mean(runs["entropy"])
     for axes, n_queries in zip(panels, runs["n_queries"].values, strict=True):
         for eta_z, colour in zip(runs["eta_z"].values, ordered_colours(runs.sizes["eta_z"]), strict=True):
             at = {"n_queries": n_queries, "eta_z": eta_z}
@@ -209,9 +289,7 @@ def figure6(runs: xr.Dataset) -> Figure:
         axes.minorticks_off()
     panels[0].set_ylabel("entropy of attention on\ndistinct tokens (nats)")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right center")
-    figure.suptitle(
-        f"Syn-Medium after {synthetic.STEPS} SGD steps: mean of {runs.sizes['seed']} seeds and its 95% interval"
-    )
+    figure.suptitle(f"{trained}: mean of {runs.sizes['seed']} seeds and its 95% interval")
     return figure
 
 
@@ -233,8 +311,9 @@ def _orders(runs: xr.Dataset) -> str:
         for number, panel in mean.groupby("n_queries", squeeze=False)
     ]
     return (
-        f"Here entropy falls from one eta_Z to the next in {int(sparser.sum())} of {sparser.size} cases, and rises "
-        f"with the ratio {', '.join(steps)}. It is least at the ratios {'; '.join(least)}."
+        f"{training.of_sweep(runs)}: here entropy falls from one eta_Z to the next in {int(sparser.sum())} of "
+        f"{sparser.size} cases, and rises with the ratio {', '.join(steps)}. It is least at the ratios "
+        f"{'; '.join(least)}."
     )
 
 
@@ -273,7 +352,7 @@ _SYMBOLS = {"eta_z": r"\eta_Z", "ratio": r"\eta_Y/\eta_Z"}
 
 
 def _recall_panels(runs: xr.Dataset, *, columns: str, curves: str) -> Figure:
-    shape = (runs.sizes["n_queries"], runs.sizes[columns])
+    trained, shape = training.of_sweep(runs), (runs.sizes["n_queries"], runs.sizes[columns])
     figure = canvas(figsize=(2.35 * shape[1] + 1.4, 2.0 * shape[0] + 0.8))
     panels = figure.subplots(*shape, sharex="row", sharey="row", squeeze=False)
     for row, n_queries in zip(panels, runs["n_queries"].values, strict=True):
@@ -298,7 +377,7 @@ def _recall_panels(runs: xr.Dataset, *, columns: str, curves: str) -> Figure:
         axes.set_xlabel("1000 x threshold")
     figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside right center")
     figure.suptitle(
-        f"Syn-Medium: share of distinct tokens above a threshold, mean of {runs.sizes['seed']} seeds, 95% interval"
+        f"{trained}: share of distinct tokens above\na threshold, mean of {runs.sizes['seed']} seeds, 95% interval"
     )
     return figure
 
@@ -321,9 +400,21 @@ def _descents(curves: str) -> Callable[[xr.Dataset], str]:
     return claims
 
 
-def _medium(effort: Effort, **options: Any) -> xr.Dataset:
-    size: dict[str, Any] = {"n_queries": (1, 3), "seeds": 2} if effort.quick else {}
-    return synthetic.syn_medium(store=effort.store, progress=effort.progress, **options, **size)
+def _medium(
+    effort: Effort,
+    *,
+    n_queries: Sequence[int] | None = None,
+    eta_z: Sequence[float] = synthetic.ETA_Z,
+    ratios: Sequence[float] = synthetic.RATIOS,
+    seeds: int | None = None,
+    steps: int = synthetic.STEPS,
+) -> xr.Dataset:
+    if n_queries is None:
+        n_queries = (1, 3) if effort.quick else synthetic.N_QUERIES
+    if seeds is None:
+        seeds = 2 if effort.quick else synthetic.SEEDS
+    grid: dict[str, Any] = {"n_queries": n_queries, "eta_z": eta_z, "ratios": ratios, "seeds": seeds, "steps": steps}
+    return synthetic.syn_medium(store=effort.store, progress=effort.progress, **grid)
 
 
 FIGURES = (

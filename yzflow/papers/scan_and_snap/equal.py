@@ -1,0 +1,192 @@
+"""Sizes and rates of a training that has the paper's closed forms, read off from its flows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dynamics import Objective, SequenceClasses, Trajectory
+from dynamics.support import checks
+from theory import attention, decoder
+
+# How far numbers of a flow may be from those that they are told to be, relatively.
+_CLOSE = 1e-3
+
+
+@dataclass(frozen=True)
+class Equal:
+    """Plain training from zero of equally frequent classes that share one token, with equal overlaps.
+
+    Attributes
+    ----------
+    n_classes, vocab_size : int
+        K and M.
+    overlap : float
+        f_n . f_n' of different classes at the start.
+    eta_y, eta_z : float
+        Rates per step.
+    t_end : float
+        Last recorded time, SGD steps.
+    common, distinct : int
+        The common token, and the most probable distinct token of class 0.
+    shares : tuple of float
+        Probabilities of the distinct tokens of class 0, the largest first.
+    """
+
+    n_classes: int
+    vocab_size: int
+    overlap: float
+    eta_y: float
+    eta_z: float
+    t_end: float
+    common: int
+    distinct: int
+    shares: tuple[float, ...]
+
+    @property
+    def sizes(self) -> dict[str, Any]:
+        """K and M, as the functions of `theory` take them."""
+        return {"vocab_size": self.vocab_size, "n_classes": self.n_classes}
+
+    @property
+    def rates(self) -> dict[str, Any]:
+        """Both rates, as the functions of `theory` take them."""
+        return {"eta_y": self.eta_y, "eta_z": self.eta_z}
+
+    @property
+    def decoder(self) -> decoder.Decoder:
+        """t*, t0 and what else the decoder alone has in closed form."""
+        return decoder.Decoder(**self.sizes, eta_y=self.eta_y)
+
+    @property
+    def speed_constant(self) -> float:
+        """C_0 = 1 / ((K - 1) rho^2)."""
+        return float(attention.speed_constant(n_classes=self.n_classes, overlap=self.overlap))
+
+    @property
+    def words(self) -> str:
+        """K, M and the overlap in a line of plain text."""
+        return f"K = {self.n_classes}, M = {self.vocab_size:,}, overlap {self.overlap:.3g}"
+
+
+def sizes(name: str, flow: Trajectory) -> dict[str, int]:
+    """K and M of a flow of plain steps from zero, the training that t* is about.
+
+    Raises
+    ------
+    ValueError
+        If it is another training.
+    """
+    checks.instance(name, flow, Trajectory)
+    dataset, parameters = flow.dataset, flow.parameters
+    for word, value, wanted in (
+        ("be gradient flows", dataset.attrs.get("simulator"), "gradient_flow"),
+        ("record attention of all tokens, as flows of up to 1 GiB do", "token" in dataset["attention"].dims, True),
+        ("start at time zero", float(dataset["time"][0]), 0.0),
+        ("start at zero logits", bool((dataset["z"].isel(time=0) == 0).all()), True),
+        ("start at a decoder of zeros", "y" not in dataset or bool((dataset["y"].isel(time=0) == 0).all()), True),
+        ("be of plain gradient descent: another optimizer has other closed forms", parameters.get("optimizer"), None),
+        ("be of the plain cross-entropy: another objective has other closed forms", flow.objective, Objective()),
+    ):
+        if value != wanted:
+            raise checks.reject(name, word, checks.brief(value))
+    return {"vocab_size": int(dataset["multiplicity"].sum()), "n_classes": dataset.sizes["next_token"]}
+
+
+def read(name: str, flow: Trajectory) -> Equal:
+    """What a flow says of its training.
+
+    Raises
+    ------
+    ValueError
+        If the training is another than the closed forms are about; the error says in what.
+    """
+    own = sizes(name, flow)
+    dataset, parameters = flow.dataset, flow.parameters
+    start = dataset["attention"].isel(time=0).values  # P(l|n), at zero logits
+    unit = start / np.linalg.norm(start, axis=1, keepdims=True)
+    overlaps = (unit @ unit.T)[~np.eye(len(unit), dtype=bool)]
+    (common,) = np.nonzero((start > 0).all(axis=0))
+    shared = np.flatnonzero((start > 0).sum(axis=0) > 1)
+    if dataset.sizes["query"] != 1 or len(common) != 1 or len(shared) != 1 or own["n_classes"] < 2:
+        rule = "be of classes with one query that share one token and no other, as `single_common_token` makes them"
+        raise checks.reject(name, rule, f"{dataset.sizes['query']} queries and {len(shared)} shared tokens")
+    if np.ptp(overlaps) > _CLOSE * overlaps.max():
+        rule = "be of classes with equal overlaps, for which the closed form is"
+        raise checks.reject(name, rule, f"overlaps from {overlaps.min():.3g} to {overlaps.max():.3g}")
+    if "h" in dataset:
+        _as_frequent(name, flow, own)
+    row = np.where(dataset["distinct"].values[0], start[0], 0.0)
+    tokens = dataset["token"].values
+    return Equal(
+        **own,
+        overlap=float(overlaps.mean()),
+        eta_y=parameters["eta_y"],
+        eta_z=parameters["eta_z"],
+        t_end=float(dataset["time"][-1]),
+        common=int(tokens[common[0]]),
+        distinct=int(tokens[row.argmax()]),
+        shares=tuple(np.sort(row[row > 0])[::-1].tolist()),
+    )
+
+
+def _as_frequent(name: str, flow: Trajectory, own: Mapping[str, int]) -> None:
+    """Refuse a theory flow whose decoder is not that of equally frequent classes, at its own rate."""
+    recorded, last = flow.dataset["h"].isel(time=-1).values, float(flow.dataset["time"][-1])
+    foreseen = decoder.h(last / own["n_classes"], vocab_size=own["vocab_size"], eta_y=flow.parameters["eta_y"])
+    if np.abs(recorded / foreseen - 1).max() > _CLOSE:
+        rule = f"be of equally frequent classes, whose h is {foreseen:.4g} at t = {last:g}"
+        raise checks.reject(name, rule, f"h from {recorded.min():.4g} to {recorded.max():.4g}")
+
+
+def same(name: str, flows: Mapping[str, Trajectory], classes: SequenceClasses) -> Equal:
+    """What all flows of one training say of it, which must be what its classes say.
+
+    Raises
+    ------
+    ValueError
+        If they differ.
+    """
+    told = {level: read(name, flow) for level, flow in flows.items()}
+    first = next(iter(told.values()))
+    for level, other in told.items():
+        if not _alike(first, other):
+            raise checks.reject(name, "be flows of one training", f"{first.words} and {other.words} ({level})")
+    check_classes(name, next(iter(flows.values())), classes)
+    return first
+
+
+def _alike(first: Equal, other: Equal) -> bool:
+    """Whether two flows have the same sizes, rates, tokens and probabilities."""
+    mine, its = (
+        [one.n_classes, one.vocab_size, one.common, one.distinct, one.overlap, one.eta_y, one.eta_z, one.t_end]
+        for one in (first, other)
+    )
+    return bool(np.allclose(mine, its, rtol=1e-9, atol=0))
+
+
+def check_classes(name: str, flow: Trajectory, classes: SequenceClasses) -> None:
+    """Refuse classes that a flow is not of, or that are not equally frequent.
+
+    Raises
+    ------
+    ValueError
+        If the flow is of others.
+    """
+    checks.instance("classes", classes, SequenceClasses)
+    start = flow.dataset["attention"].isel(time=0).values
+    own = classes.probabilities.toarray()
+    given = (classes.n_classes, classes.vocab_size)
+    recorded = (flow.dataset.sizes["next_token"], int(flow.dataset["multiplicity"].sum()))
+    width = min(own.shape[1], start.shape[1])
+    apart = given != recorded or own[:, width:].any() or start[:, width:].any()
+    if apart or np.abs(own[:, :width] - start[:, :width]).max() > _CLOSE:
+        rule = f"be flows of the classes beside them, with K = {given[0]} and M = {given[1]}"
+        raise checks.reject(name, rule, f"K = {recorded[0]} and M = {recorded[1]}, or other tokens")
+    if np.ptp(classes.class_weights) > 1e-9:
+        raise checks.reject(
+            name, "be of equally frequent classes, for which t* is", checks.brief(classes.class_weights)
+        )
