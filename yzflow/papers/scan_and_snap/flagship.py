@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -162,8 +163,31 @@ def told(setting: Setting, runs: Mapping[str, Trajectory]) -> str:
         f"is fastest at t = {_all(found['fastest_attention'], '.2g')}, and at 10 t* it has "
         f"{_all(found['late_speed'], '.2g%')} of that speed. By t* {_all(found['done'], '.0%')} of the "
         f"change up to t = {setting.t_end:,.0f} is done: {most}. The change is {_all(found['change'], '.2g')} of "
-        f"all attention."
+        f"all attention{_apart(found)}. {_fits(near, names, peak)}."
     )
+
+
+def theory_over_full(found: xr.Dataset) -> float:
+    """How many times as much the theory moves attention as the full flow; nan where one of them is missing."""
+    change = {name: float(found["change"].sel(flow=name)) for name in found["flow"].values.tolist()}
+    return change.get("theory", math.nan) / change.get("full", math.nan)
+
+
+def _apart(found: xr.Dataset) -> str:
+    """How far apart the sizes are that curves over their own largest value do not show."""
+    times = theory_over_full(found)
+    if math.isnan(times):
+        return ""
+    words = f"{float(f'{times:.2g}'):,.4g}" if times < 1000 else f"{float(f'{times:.2g}'):,.0f}"
+    return f", {words} times as much in the theory as in the full flow, which curves over their own largest do not show"
+
+
+def _fits(near: np.ndarray, names: Sequence[str], peak: float) -> str:
+    """In which flows t* is the time at which attention is fastest, in words."""
+    yes = f"t* = {peak:.0f} is within a quarter of the time of largest speed"
+    if near.all():
+        return f"{yes} in every flow"
+    return _where(near, names, yes, none=yes.replace(" is ", " is not ") + " in any flow")
 
 
 def scanned(run: Trajectory, *, next_token: int = 0) -> bool:

@@ -24,6 +24,7 @@ def seen(**setting: Any) -> dict[str, Any]:
         "ratio": one.eta_y / one.eta_z,
         "transition_time": float(found["transition_time"]),
         **{name: {level: float(found[name].sel(flow=level)) for level in runs} for name in numbers},
+        "theory_over_full": flagship.theory_over_full(found),
         "told": flagship.told(one, runs),
     }
 

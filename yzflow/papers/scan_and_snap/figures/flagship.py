@@ -9,9 +9,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dynamics import Trajectory
+from dynamics.support import checks
+from theory import decoder
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import CATEGORIES, canvas, styled
-from yzflow.papers.scan_and_snap import flagship
+from yzflow.papers.scan_and_snap import equal, flagship
 from yzflow.papers.scan_and_snap import phase_transition as pt
 from yzflow.papers.scan_and_snap.settings import PAPER, Setting
 from yzflow.values.marks import as_text
@@ -21,17 +23,72 @@ _LOOKS = dict(zip(("full", "theory", "modified"), CATEGORIES, strict=False))  # 
 _SHOWN = 8  # of t*, on the linear axis
 
 
-def _both(effort: Effort) -> Panels:
+def _both(
+    effort: Effort,
+    *,
+    n_classes: int | None = None,
+    vocab_size: int | None = None,
+    common: float | None = None,
+    eta_y: float | None = None,
+    eta_z: float | None = None,
+    t_end: float | None = None,
+) -> Panels:
+    given = {"n_classes": n_classes, "vocab_size": vocab_size, "common": common}
+    given |= {"eta_y": eta_y, "eta_z": eta_z, "t_end": t_end}
+    chosen = {name: value for name, value in given.items() if value is not None}
+    usual = {"inside": flagship.INSIDE | chosen, "contrast": flagship.CONTRAST | chosen}
+    if usual["inside"] == usual["contrast"]:
+        usual = {"chosen": usual["inside"]}
+    settings = [flagship.made(name, **numbers) for name, numbers in usual.items()]
+    for one in settings:
+        _check_length(one, decoder.transition_time(**_sizes(one), eta_y=one.eta_y))
     options: dict[str, Any] = {
         "n_times": 150 if effort.quick else 400,
         "store": effort.store,
         "progress": effort.progress,
     }
-    return [(one, flagship.flows(one, **options)) for one in (flagship.inside(), flagship.contrast())]
+    return [(one, flagship.flows(one, **options)) for one in settings]
+
+
+def _sizes(setting: Setting) -> dict[str, int]:
+    return {"vocab_size": setting.classes.vocab_size, "n_classes": setting.classes.n_classes}
+
+
+def _check_length(setting: Setting, peak: float) -> None:
+    """Refuse a training that ends before t*, around which the figure is drawn."""
+    if setting.t_end <= peak:
+        raise checks.reject("t_end", f"be after t* = {peak:.4g}, around which the figure is drawn", setting.t_end)
+
+
+def _checked(panels: Panels) -> Panels:
+    """Panels whose settings are those of their flows, and whose training is the one that t* is about.
+
+    Raises
+    ------
+    ValueError
+        If they are others.
+    """
+    panels = checks.listed("panels", panels, "be a sequence of pairs (Setting, decoder -> trajectory)")
+    if not panels:
+        raise checks.reject("panels", "have one panel or more", "none")
+    for setting, runs in panels:
+        if not runs:
+            raise checks.reject("panels", "have a flow or more in each panel", "none")
+        for name, run in runs.items():
+            checks.one_of("panels", name, tuple(_LOOKS))
+            peak = decoder.transition_time(**equal.sizes("panels", run), eta_y=run.parameters["eta_y"])
+            equal.check_classes("panels", run, setting.classes)
+            own = (setting.eta_y, setting.eta_z, setting.t_end)
+            recorded = (*(run.parameters[rate] for rate in ("eta_y", "eta_z")), float(run.dataset["time"][-1]))
+            if own != recorded:
+                rule = "have flows at the eta_Y, eta_Z and last time {:g}, {:g}, {:g} of their setting".format(*own)
+                raise checks.reject("panels", rule, ", ".join(f"{number:g}" for number in recorded))
+            _check_length(setting, peak)
+    return panels
 
 
 def _told(panels: Panels) -> str:
-    return " ".join(flagship.told(setting, runs) for setting, runs in panels)
+    return " ".join(flagship.told(setting, runs) for setting, runs in _checked(panels))
 
 
 @styled
@@ -40,20 +97,22 @@ def attention_over_training(panels: Panels) -> Figure:
 
     A column is a setting, whose title says which assumptions it is outside of. Above, on a *linear* axis of time: the
     speed of attention given next token 0, half the sum of |dc/dt|, over the largest speed of the same flow. Below, on a
-    logarithmic axis: which share of its change up to the last time attention has done. t* (dashed) is the peak of
-    gamma, the speed for frozen features.
+    logarithmic axis: which share of its change up to the last time attention has done. So each curve has a scale of its
+    own, and curves that lie on each other may be of changes that differ a thousandfold: the legends have them. t*
+    (dashed) is the peak of gamma, the speed for frozen features.
 
     Parameters
     ----------
     panels : sequence of (Setting, mapping)
         Settings and their flows, as `yzflow.papers.scan_and_snap.flagship.flows` makes them.
     """
-    figure = canvas(figsize=(10, 6.2))
+    panels = _checked(panels)
+    figure = canvas(figsize=(5 * len(panels) if len(panels) > 1 else 6.5, 6.2))
     axes = figure.subplots(2, len(panels), sharey="row", squeeze=False)
     for (top, bottom), (setting, runs) in zip(axes.T, panels, strict=True):
         _column(top, bottom, setting, runs)
-    axes[0, 0].set_ylabel("speed of attention / its largest")
-    axes[1, 0].set_ylabel("share of the change done")
+    axes[0, 0].set_ylabel("speed of attention / its flow's largest")
+    axes[1, 0].set_ylabel("share of its flow's change done")
     figure.suptitle("Scan and snap: how fast attention moves, and how much of its change is done")
     return figure
 
@@ -72,7 +131,7 @@ def _column(top: Axes, bottom: Axes, setting: Setting, runs: Mapping[str, Trajec
         axes.set_ylim(0, 1.05)
     top.annotate(f"$t^* = {peak:.0f}$", (peak, 0.12), xytext=(4, 0), textcoords="offset points")
     top.set(xlim=(0, _SHOWN * peak), xlabel="time t (SGD steps), linear")
-    bottom.set(xlim=(1, setting.t_end), xlabel="time t (SGD steps), logarithmic")
+    bottom.set(xlim=(min(1, peak / 2), setting.t_end), xlabel="time t (SGD steps), logarithmic")
     top.legend(loc="upper right")
     bottom.legend(loc="lower right", title="done by $t^*$; attention moved in all", title_fontsize="small")
     place = flagship.standing(setting)
