@@ -249,7 +249,7 @@ def test_captions_of_the_other_figures_of_the_paper_change_with_their_data():
         assert words in caption, caption
     turned = {rate: Trajectory(flow.dataset.assign(z=flow.dataset["z"] * rate**2)) for rate, flow in flows.items()}
     assert "it does not grow more" in figures.figure3.caption(turned)
-    with pytest.raises(ValueError, match="`flows` must have their own eta_Y for keys, but got 5 under 0.5"):
+    with pytest.raises(ValueError, match=r"`flows` must have their own eta_Y for keys, but got 5 under 0\.5"):
         figures.figure3.caption({0.5: flows[5.0], 5.0: flows[0.5]})
 
 

@@ -42,7 +42,7 @@ def _compute(effort: Effort) -> xr.Dataset:
 def _drawn(table: xr.Dataset) -> xr.Dataset:
     """The settings that are drawn, one inside every assumption and one outside, and their levels."""
     levels = [level for level in _SHOWN if level in table["level"].values.tolist()]
-    return table.isel(setting=slice(2)).sel(level=levels)
+    return table.isel(setting=slice(2)).sel(level=levels).transpose("check", "option", ...)
 
 
 def _lines(check: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from dynamics import SequenceClasses, Trajectory
+from dynamics import Optimizer, SequenceClasses, Trajectory
 from dynamics.support import checks
 
 _NAMES = {"sgd": "SGD", "adam": "Adam", "adamw": "AdamW", "sign": "sign descent"}
@@ -21,7 +21,9 @@ def rule(parameters: dict[str, Any]) -> str:
     words = _NAMES.get(name, name)
     momentum = parameters.get("momentum", 0.0)
     said = [f"momentum {momentum:g}"] if name in _WITH_MOMENTUM and momentum else []
-    said += [f"weight decay {decay:g}"] if (decay := parameters.get("weight_decay")) else []
+    said += (
+        [f"weight decay {decay:g}"] if (decay := parameters.get("weight_decay", Optimizer(name).weight_decay)) else []
+    )
     said += (
         [f"{schedule} decay of the rates"] if (schedule := parameters.get("schedule", "constant")) != "constant" else []
     )
