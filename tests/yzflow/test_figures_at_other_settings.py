@@ -232,7 +232,12 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", figures.entries())
+SLOW = {"figure3", "figure4", "figure5", "figure6", "figure11", "figure12", "fidelity", "attention_over_training"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in figures.entries()]
+)
 def test_a_figure_draws_what_it_is_given(name):
     """A figure without a case here fails: each is drawn away from the paper's setting."""
     CASES[name](figures.entries()[name])

@@ -91,11 +91,12 @@ def decoder_curves(
     steps : int, optional
         Default: the paper's for this M, or for its first.
     """
-    usual = {own: (rates, n_steps) for own, rates, n_steps in FIGURE_8}
+    usual = {size: (rates_of, last) for size, rates_of, last in FIGURE_8}
     parts: dict[str, tuple] = {}
     for own in usual if vocab_size is None else vocab_size:
-        rates, n_steps = usual.get(own, FIGURE_8[0][1:])
-        rates, n_steps = rates if eta_y is None else eta_y, n_steps if steps is None else steps
+        usual_rates, usual_steps = usual.get(own, FIGURE_8[0][1:])
+        rates = usual_rates if eta_y is None else eta_y
+        n_steps = usual_steps if steps is None else steps
         times = np.arange(n_steps + 1)
         discrete = np.stack([decoder.h_steps(n_steps, vocab_size=own, eta_y=rate) for rate in rates])
         continuous = np.stack([decoder.h(times, vocab_size=own, eta_y=rate) for rate in rates])

@@ -20,6 +20,7 @@ from yzflow.papers.scan_and_snap.settings import PAPER
 
 Runs = Sequence[Sequence[Trajectory]]
 _MOST_NEXT_TOKENS = 12
+_SGD_RATES = tuple(eta_y for eta_y, _ in synthetic.SMALL_RATES)
 _ROWS = (0, 2, 4, 6, 8, 10)  # iterations that Figs. 4 and 5 show beside the last
 
 
@@ -58,7 +59,7 @@ def figure5(runs: Runs) -> Figure:
 def _sgd_runs(
     effort: Effort,
     *,
-    eta_y: Sequence[float] = tuple(eta_y for eta_y, _ in synthetic.SMALL_RATES),
+    eta_y: Sequence[float] = _SGD_RATES,
     eta_z: Sequence[float] = (1.0,),
     optimizer: str = "sgd",
     steps: int | None = None,
@@ -89,7 +90,7 @@ def _adam_runs(
     ]
 
 
-def _rates(eta_y: Sequence[float], eta_z: Sequence[float] | None) -> list[dict[str, float]]:
+def _rates(eta_y: Sequence[float], eta_z: Sequence[float] | None) -> list[dict[str, Any]]:
     """All pairs of rates; equal ones where there is no eta_Z."""
     return [{"eta_y": one, "eta_z": other} for one in eta_y for other in ((one,) if eta_z is None else eta_z)]
 
