@@ -101,7 +101,7 @@ def medium():
 def of_medium(entry):
     runs = medium()
     figure, said = entry(runs), words(entry(runs))
-    assert figure.get_suptitle().startswith("Syn-Medium after 6 steps of SGD with momentum 0.9: ")
+    assert figure.get_suptitle().startswith("Syn-Medium after 6 steps of SGD with momentum 0.9:")
     assert "mean of 3 seeds" in figure.get_suptitle() and r"\eta_Z = 0.7$" in said and "100 " not in said
     if entry.name == "figure6":
         np.testing.assert_allclose(figure.axes[0].containers[0].lines[0].get_ydata(orig=False),
@@ -112,7 +112,7 @@ def of_medium(entry):
         places = [upright(axes) for axes in figure.axes[::2]]
         assert places == [{(round(1e3 / size, 6), ":")} for size in sizes]
     adam = runs.assign_attrs(configuration=runs.attrs["configuration"].replace('"sgd"', '"adam"'))
-    assert entry(adam).get_suptitle().startswith("Syn-Medium after 6 steps of Adam: ")
+    assert entry(adam).get_suptitle().startswith("Syn-Medium after 6 steps of Adam:")
     for wrong in (runs.drop_attrs(), runs.expand_dims(batch_size=[8, 16])):
         with pytest.raises(ValueError, match=r"^`runs` must (be of the sweep 'syn_medium'|have one batch_size)"):
             entry(wrong)

@@ -354,7 +354,7 @@ _SYMBOLS = {"eta_z": r"\eta_Z", "ratio": r"\eta_Y/\eta_Z"}
 
 def _recall_panels(runs: xr.Dataset, *, columns: str, curves: str) -> Figure:
     trained, shape = training.of_sweep(runs), (runs.sizes["n_queries"], runs.sizes[columns])
-    figure = canvas(figsize=(2.35 * shape[1] + 1.4, 2.0 * shape[0] + 0.8))
+    figure = canvas(figsize=(max(2.35 * shape[1] + 1.4, 6.5), 2.0 * shape[0] + 0.8))
     panels = figure.subplots(*shape, sharex="row", sharey="row", squeeze=False)
     for row, n_queries in zip(panels, runs["n_queries"].values, strict=True):
         recall = synthetic.window(runs, int(n_queries))["softmax_recall"]
@@ -378,7 +378,7 @@ def _recall_panels(runs: xr.Dataset, *, columns: str, curves: str) -> Figure:
         axes.set_xlabel("1000 x threshold")
     figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside right center")
     figure.suptitle(
-        f"{trained}: share of distinct tokens above\na threshold, mean of {runs.sizes['seed']} seeds, 95% interval"
+        f"{trained}:\nshare of distinct tokens above a threshold, mean of {runs.sizes['seed']} seeds, 95% interval"
     )
     return figure
 
