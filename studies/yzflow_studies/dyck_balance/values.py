@@ -25,9 +25,9 @@ def off_by(errors: xr.DataArray) -> dict[str, float]:
     return {"mean": float(errors.mean()), "most": float(errors.max())}
 
 
-def lengths(scales: Sequence[float], weights: Sequence[float], seeds: int) -> dict[str, Any]:
+def lengths(scales: Sequence[float], weights: Sequence[float], seeds: int, data_seed: int = 0) -> dict[str, Any]:
     """Free Z on the last positions of prefixes, by initial scale and weight of (22)."""
-    samples = training.data(lengths=tuple(training.LENGTHS))
+    samples = training.data(lengths=tuple(training.LENGTHS), seed=data_seed)
     runs = training.trained(scale=scales, contrast_weight=weights, seeds=seeds, samples=samples)
     runs = runs.isel(embedding=0, eta=0, drop=True)
     short = runs["accuracy"].sel(length="below 28", query="all", drop=True)

@@ -19,9 +19,10 @@ def mean(values: xr.DataArray) -> dict[str, float]:
     return {"mean": float(values.mean()), "half": float(intervals.standard_error(values))}
 
 
-def table(embeddings: Sequence[str], scales: Sequence[float], seeds: int) -> dict[str, Any]:
+def table(embeddings: Sequence[str], scales: Sequence[float], seeds: int, data_seed: int = 0) -> dict[str, Any]:
     """Accuracy, and attention before and after training, by embedding and initial scale of Z."""
-    runs = training.trained(embedding=embeddings, scale=scales, seeds=seeds).isel(eta=0, contrast_weight=0, drop=True)
+    runs = training.trained(embedding=embeddings, scale=scales, seeds=seeds, data_seed=data_seed)
+    runs = runs.isel(eta=0, contrast_weight=0, drop=True)
     language = training.LANGUAGE
     start, end = (study.variation(runs[name]) for name in ("start_attention", "attention"))
     stack = study.stack_share(runs["attention"], language).mean("seed")

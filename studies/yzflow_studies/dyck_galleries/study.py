@@ -19,6 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from dynamics import DyckLanguage
+from dynamics.support import checks
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLACK, BLUE, VERMILION, canvas, styled
 from yzflow.papers.bounded_dyck import training as dyck
@@ -81,7 +82,8 @@ def standard_run(configuration: Mapping[str, Any], seed: int) -> dict:
 
     language, positions = dyck.LANGUAGE, configuration["positions"]
     place = None if positions == "none" else positions
-    runs = deep.trained(language, positions=place, kind="prefix", steps=configuration["steps"], seeds=[seed])
+    drawn: dict[str, Any] = {"data_seed": configuration.get("data_seed", 0), "kind": "prefix"}
+    runs = deep.trained(language, positions=place, steps=configuration["steps"], seeds=[seed], **drawn)
     model = transformers.model_at(runs.expand_dims("learning_rate"), seed=seed)
     found = {"accuracy": xr.DataArray(runs["accuracy"].sel(length="below 28").item())}
     for name, prefix in (("attention", dyck.probe_prefix(language)), ("longer", longer_prefix(language))):
@@ -94,7 +96,12 @@ def standard_run(configuration: Mapping[str, Any], seed: int) -> dict:
 def minimal_run(configuration: Mapping[str, Any], seed: int) -> dict:
     """One layer behind a minimal first layer, trained on prefixes: its map, accuracy."""
     runs = dyck.trained(
-        embedding=[configuration["embedding"]], scale=[SCALE], steps=configuration["steps"], seeds=[seed], threads=1
+        embedding=[configuration["embedding"]],
+        scale=[SCALE],
+        steps=configuration["steps"],
+        seeds=[seed],
+        threads=1,
+        data_seed=configuration.get("data_seed", 0),
     ).isel(embedding=0, scale=0, eta=0, contrast_weight=0, seed=0, drop=True)
     accuracy = runs["accuracy"].sel(length="below 28", query="all")
     return {"accuracy": xr.DataArray(accuracy.item()), "attention": runs["attention"]}
@@ -103,20 +110,27 @@ def minimal_run(configuration: Mapping[str, Any], seed: int) -> dict:
 def heads_run(configuration: Mapping[str, Any], seed: int) -> dict:
     """One transformer of several heads, trained until short words are right: its maps, and what replacing one costs."""
     few: dict[str, Any] = {}
-    if configuration["most_steps"] < precise.CHECK_EVERY:
+    quick = configuration["most_steps"] < precise.CHECK_EVERY
+    if quick:
         few = {"check_every": configuration["most_steps"], "n_train": 300, "n_test": 60}
+    few["data_seed"] = configuration.get("data_seed", 0)
     layers, most = configuration["n_layers"], configuration["most_steps"]
     runs = precise.trained(n_layers=layers, n_heads=HEADS, seeds=[seed], most_steps=most, n_long=5, **few)
-    found = interventions.survey(runs, **({"n_test": 60, "draws": 1} if few else {}))
+    found = interventions.survey(runs, **({"n_test": 60, "draws": 1} if quick else {}))
     kept = found.merge(runs[["steps", "reached"]]).isel(seed=0, drop=True)
     kept["attention"] = runs["attention"].sel(time="end", drop=True).isel(seed=0, drop=True).astype(float)
     return {str(name): kept[name] for name in kept.data_vars}
 
 
 # Threads: a pool of processes would import jax anew, and takes scripts with a main part alone.
-STANDARD = Task("dyck_gallery_standard", standard_run, keys=("positions", "steps"), threads=True)
-MINIMAL = Task("dyck_gallery_minimal", minimal_run, keys=("embedding", "steps"), threads=True)
-SEVERAL = Task("dyck_gallery_heads", heads_run, keys=("n_layers", "most_steps"), threads=True)
+STANDARD = Task("dyck_gallery_standard", standard_run, keys=("positions", "steps", "data_seed"), threads=True)
+MINIMAL = Task("dyck_gallery_minimal", minimal_run, keys=("embedding", "steps", "data_seed"), threads=True)
+SEVERAL = Task("dyck_gallery_heads", heads_run, keys=("n_layers", "most_steps", "data_seed"), threads=True)
+
+
+def of_data(data_seed: int) -> dict[str, list[int]]:
+    """The data seed as a key of a grid; the first one is not named, as in `tasks.first_data_unnamed`."""
+    return {"data_seed": [data_seed]} if checks.integer("data_seed", data_seed, minimum=0) else {}
 
 
 def swept(task: Task, grid: dict, seeds: Sequence[int], store: str | os.PathLike | Store | None, progress: bool):
@@ -140,11 +154,14 @@ def standard(
     positions: Sequence[str] = POSITIONS,
     seeds: Sequence[int] = SEEDS,
     steps: int = deep.STEPS,
+    data_seed: int = 0,
     store: str | os.PathLike | Store | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
     """`standard_run` over (positions, seed); what ``store`` holds is not run again."""
-    found = swept(STANDARD, {"positions": list(positions), "steps": [steps]}, seeds, store, progress)
+    found = swept(
+        STANDARD, {"positions": list(positions), "steps": [steps], **of_data(data_seed)}, seeds, store, progress
+    )
     return found if "positions" in found.dims else found.expand_dims(positions=list(positions))
 
 
@@ -153,11 +170,14 @@ def minimal(
     embedding: Sequence[str] = dyck.EMBEDDINGS,
     seeds: Sequence[int] = SEEDS,
     steps: int = dyck.STEPS,
+    data_seed: int = 0,
     store: str | os.PathLike | Store | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
     """`minimal_run` over (embedding, seed); what ``store`` holds is not run again."""
-    found = swept(MINIMAL, {"embedding": list(embedding), "steps": [steps]}, seeds, store, progress)
+    found = swept(
+        MINIMAL, {"embedding": list(embedding), "steps": [steps], **of_data(data_seed)}, seeds, store, progress
+    )
     return found if "embedding" in found.dims else found.expand_dims(embedding=list(embedding))
 
 
@@ -166,11 +186,14 @@ def heads(
     n_layers: int = LAYERS,
     seeds: Sequence[int] = DEEP_SEEDS,
     most_steps: int = precise.MOST_STEPS,
+    data_seed: int = 0,
     store: str | os.PathLike | Store | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
     """`heads_run` over seed, as `precise_dyck.study.survey` returns it, with ``attention``."""
-    return swept(SEVERAL, {"n_layers": [n_layers], "most_steps": [most_steps]}, seeds, store, progress)
+    return swept(
+        SEVERAL, {"n_layers": [n_layers], "most_steps": [most_steps], **of_data(data_seed)}, seeds, store, progress
+    )
 
 
 def on_longer(runs: xr.Dataset) -> xr.DataArray:

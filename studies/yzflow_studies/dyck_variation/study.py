@@ -84,6 +84,7 @@ TRAINED = (
     Setting("40,000 words", n_train=40_000),
     Setting("start at scale 0.02", scale=GPT2_SCALE),
 )
+CONVERGED = Setting("Adam at 3e-4, 4500 steps", eta=3e-4, steps=4500)  # added later, no factor of the table
 MEASURED = ("mean of both layers", "word of pure nests")  # read off the runs of `BASE`
 FACTORS = (*(setting.name for setting in TRAINED), *MEASURED)
 
@@ -160,7 +161,8 @@ def trained(
     parts = []
     for some in alike:
         start = shape if setting.scale is None else scaled_start(shape, setting.scale, some[0])
-        name = f"{setting.name}-{setting.steps}-{some[0]}-{len(some)}.npz".replace(" ", "_")
+        name = f"{setting.name}-{setting.steps}-{some[0]}-{len(some)}".replace(" ", "_")
+        name += f"{deep_dyck.of_data(data_seed, DATA_SEED)}.npz"
         runs = deep.train(
             start, samples, learning_rate=setting.eta, steps=setting.steps, optimizer="adam", seeds=some,
             batch_size=batch_size, probe=probes(language), record_every=setting.steps,

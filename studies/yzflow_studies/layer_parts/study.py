@@ -52,6 +52,7 @@ def grid(
     eta: float = dyck.ETA,
     language: DyckLanguage = dyck.LANGUAGE,
     samples: dyck.Data | None = None,
+    data_seed: int = 0,
     store: str | os.PathLike | None = None,
     threads: int | None = None,
     progress: bool = False,
@@ -64,13 +65,13 @@ def grid(
     seeds, steps : int
     eta : float
         Learning rate of all weights.
-    language, samples, threads, progress
+    language, samples, data_seed, threads, progress
         As in `training.trained`.
     store : path, optional
         A folder with a file for each (variant, embedding) that is done, which is not trained again unless the file is
         damaged.
     """
-    samples = dyck.data(language) if samples is None else samples
+    samples = dyck.data(language, seed=data_seed) if samples is None else samples
     drawn = b"".join(bags.token.tobytes() for bags in (samples.train, *samples.test.values()))
     rest = f"k{language.n_types}-D{language.max_depth}-q{language.open_probability:g}-{zlib.crc32(drawn):08x}"
     rest += f"-{'_'.join(f'{scale:g}' for scale in scales)}-{seeds}-{steps}-{eta:g}"

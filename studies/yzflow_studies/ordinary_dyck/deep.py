@@ -41,6 +41,11 @@ def data(language: DyckLanguage, *, kind: str = "word", n: int = 10_000, seed: i
     return deep.dyck_sequences(language, drawn, length=_LONGEST + 2)
 
 
+def of_data(data_seed: int, first: int = 0) -> str:
+    """End of a stored run's name: nothing for the data seed that runs had before it was named."""
+    return "" if data_seed == first else f"-data{data_seed}"
+
+
 @functools.lru_cache(maxsize=8)
 def open_prefixes(language: DyckLanguage, span: tuple[int, int], *, n: int = 500, seed: int = 0) -> list[np.ndarray]:
     """Random prefixes with an open bracket, of lengths in ``span``."""
@@ -97,6 +102,7 @@ def trained(
     seeds: int | Sequence[int] = SEEDS,
     batch_size: int = 64,
     n_test: int = 500,
+    data_seed: int = 0,
     store: str | os.PathLike | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
@@ -116,6 +122,8 @@ def trained(
         As in `dynamics.deep.train`.
     n_test : int
         Test prefixes of each of `LENGTHS`.
+    data_seed : int
+        Of the training sequences.
     store : path, optional
         A folder of checkpoints, one for each setting: where there is one, training goes on from it, and what is trained
         already is not trained again.
@@ -135,10 +143,11 @@ def trained(
         positions=positions, max_length=place,
     )  # fmt: skip
     probe = np.append(language.n_brackets, dyck.probe_prefix(language))[None]
-    name = f"k{language.n_types}-D{language.max_depth}-{n_layers}layers-{positions}-{kind}-{contrast_weight:g}.npz"
+    name = f"k{language.n_types}-D{language.max_depth}-{n_layers}layers-{positions}-{kind}-{contrast_weight:g}"
+    name += f"{of_data(data_seed)}.npz"
     runs = deep.train(
         architecture,
-        data(language, kind=checks.one_of("kind", kind, ("word", "prefix"))),
+        data(language, kind=checks.one_of("kind", kind, ("word", "prefix")), seed=data_seed),
         learning_rate=eta,
         steps=steps,
         optimizer="adam",

@@ -97,6 +97,7 @@ def trained(
     n_train: int = N_TRAIN,
     n_test: int = 1000,
     n_long: int = 100,
+    data_seed: int = 0,
     store: str | os.PathLike | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
@@ -119,6 +120,8 @@ def trained(
         As in `dynamics.deep.train`.
     n_train, n_test, n_long : int
         Words to train on; held-out and short test words; long test words.
+    data_seed : int
+        Of the words to train on.
     store : path, optional
         A folder with a file for each seed that is done, which is not trained again.
 
@@ -145,7 +148,7 @@ def trained(
     settings |= {"probe": np.append(language.n_brackets, dyck.probe_prefix(language))[None]}
     settings |= {"record_every": most_steps, "progress": progress}
     held_out = words(language, "held out", n=n_test)
-    samples = deep_dyck.data(language, n=n_train)
+    samples = deep_dyck.data(language, n=n_train, seed=data_seed)
 
     def one(seed: int) -> xr.Dataset:
         with tempfile.TemporaryDirectory() as folder:
@@ -161,7 +164,9 @@ def trained(
         return ends.assign(counts).assign_attrs(runs.attrs)
 
     name = f"k{language.n_types}-D{language.max_depth}-{n_layers}layers-{n_heads}heads"
-    name += f"-{target:g}-{most_steps}-{check_every}-{eta:g}-{batch_size}-{n_train}-{n_test}"
+    name += (
+        f"-{target:g}-{most_steps}-{check_every}-{eta:g}-{batch_size}-{n_train}-{n_test}{deep_dyck.of_data(data_seed)}"
+    )
     parts = []
     for seed in range(seeds) if isinstance(seeds, int) else seeds:
         path = None if store is None else Path(store) / f"{name}-seed{seed}.nc"

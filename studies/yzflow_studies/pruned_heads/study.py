@@ -27,7 +27,7 @@ from yzflow.papers.bounded_dyck import training as dyck
 from yzflow.sweeps.runs import Task
 from yzflow.sweeps.store import Store
 from yzflow_studies.dyck_embeddings.study import stack_share
-from yzflow_studies.dyck_galleries.study import swept
+from yzflow_studies.dyck_galleries.study import of_data, swept
 from yzflow_studies.ordinary_dyck import deep as deep_dyck
 from yzflow_studies.precise_dyck import precise
 from yzflow_studies.uniform_attention.study import Hypothesis, verdict
@@ -125,6 +125,7 @@ def adapted(
     steps: int = STEPS,
     settle: int = SETTLE,
     n_train: int = precise.N_TRAIN,
+    data_seed: int = 0,
 ) -> tuple[Transformer, np.ndarray]:
     """The transformer after training with penalised gates, without the heads whose gates closed.
 
@@ -142,6 +143,8 @@ def adapted(
     rng : numpy.random.Generator or seed
         Of batches and gates.
     steps, settle, n_train : int
+    data_seed : int
+        Of the words.
 
     Returns
     -------
@@ -155,7 +158,7 @@ def adapted(
     if not model.architecture.values:
         raise checks.reject("model", "have value matrices", model.architecture)
     generator = np.random.default_rng(rng)
-    words = deep_dyck.data(language, n=n_train)
+    words = deep_dyck.data(language, n=n_train, seed=data_seed)
     data = tuple(jnp.asarray(array) for array in (words.inputs, words.targets, words.mask))
     shape = (model.architecture.n_layers, model.architecture.n_heads)
     log_alpha, whole = np.full(shape, _START, dtype=np.float32), np.ones(shape, dtype=np.float32)
@@ -178,11 +181,11 @@ def nearest(before: xr.DataArray, after: xr.DataArray) -> np.ndarray:
 
 
 @functools.lru_cache(maxsize=32)
-def _base(seed: int, most_steps: int):
+def _base(seed: int, most_steps: int, data_seed: int):
     """A trained model of one seed: it, its maps, its accuracy and what removing each head alone costs."""
-    few: dict[str, Any] = {}
+    few: dict[str, Any] = {"data_seed": data_seed}
     if most_steps < precise.CHECK_EVERY:
-        few = {"check_every": most_steps, "n_train": 300, "n_test": 60}
+        few |= {"check_every": most_steps, "n_train": 300, "n_test": 60}
     runs = precise.trained(n_layers=LAYERS, n_heads=HEADS, seeds=[seed], most_steps=most_steps, n_long=5, **few)
     (model,) = precise.models(runs)
     accuracy = right(model)
@@ -201,8 +204,9 @@ def right(model: Transformer) -> float:
 
 def prune_run(configuration: Mapping[str, Any], seed: int) -> dict:
     """One model and one penalty: heads before and after, and what is left with the others adapting or fixed."""
-    model, before, accuracy, cost = _base(seed, configuration["most_steps"])
-    size = {name: configuration[name] for name in ("steps", "settle")}
+    data_seed = configuration.get("data_seed", 0)
+    model, before, accuracy, cost = _base(seed, configuration["most_steps"], data_seed)
+    size = {"data_seed": data_seed, **{name: configuration[name] for name in ("steps", "settle")}}
     other, left = adapted(model, dyck.LANGUAGE, configuration["penalty"], [seed, 1], **size)
     after = maps(other, dyck.LANGUAGE)
     order = np.argsort(np.argsort(-cost.ravel())).reshape(cost.shape)  # 0 is the most important head
@@ -222,7 +226,7 @@ def prune_run(configuration: Mapping[str, Any], seed: int) -> dict:
     }
 
 
-PRUNE = Task("pruned_heads", prune_run, keys=("penalty", "steps", "settle", "most_steps"), threads=True)
+PRUNE = Task("pruned_heads", prune_run, keys=("penalty", "steps", "settle", "most_steps", "data_seed"), threads=True)
 
 
 def pruned(
@@ -232,6 +236,7 @@ def pruned(
     steps: int = STEPS,
     settle: int = SETTLE,
     most_steps: int = precise.MOST_STEPS,
+    data_seed: int = 0,
     store: str | os.PathLike | Store | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
@@ -246,6 +251,7 @@ def pruned(
         ``moved``, the squared distance of its maps, ``kept_place``, whether the map after is nearest to its own before.
     """
     grid = {"penalty": list(penalty), "steps": [steps], "settle": [settle], "most_steps": [most_steps]}
+    grid |= of_data(data_seed)
     found = swept(PRUNE, grid, seeds, store, progress)
     return found if "penalty" in found.dims else found.expand_dims(penalty=list(penalty))
 

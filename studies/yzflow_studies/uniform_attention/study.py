@@ -6,7 +6,10 @@ written, with seeds, data and statistics, before any of the runs was made.
 
 from __future__ import annotations
 
+import functools
+import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +18,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from dynamics.support import checks
+from dynamics.support.netcdf import kept
 from yzflow import intervals
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLACK, CATEGORIES, canvas, styled
@@ -28,6 +32,7 @@ UNITS = {"linear decoder": 0, "feed-forward part": 128}
 ATTENTION = ("uniform", "trained")
 SHORT, LONG = "below 28", "400-500"
 LEVEL = 0.99  # of each hypothesis, one-sided
+_FORMAT, _WHAT = "yzflow-uniform-attention-1", "layers with attention held uniform or trained"
 
 
 class Hypothesis(NamedTuple):
@@ -83,6 +88,8 @@ def trained(
     steps: int = dyck.STEPS,
     scale: float = SCALE,
     samples: dyck.Data | None = None,
+    data_seed: int = DATA_SEED,
+    store: str | os.PathLike | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
     """Every decoder with attention that is held uniform, and with attention that trains, from the same seeds.
@@ -92,14 +99,20 @@ def trained(
     units : mapping
         Name of a decoder -> rectified linear units before it. Default: `UNITS`.
     seeds, steps, scale, samples, progress
-        As in `training.trained`. Default of ``samples``: drawn with `DATA_SEED`.
+        As in `training.trained`. Default of ``samples``: drawn with ``data_seed``.
+    data_seed : int
+    store : path, optional
+        A folder with a file for each decoder and attention that is done, which is not trained again. Its files are told
+        apart by ``data_seed``: not for ``samples`` of another make.
 
     Returns
     -------
     xarray.Dataset
         That of `training.trained` over (decoder, held, seed).
     """
-    samples = dyck.data(seed=DATA_SEED) if samples is None else samples
+    if samples is not None and store is not None:
+        raise checks.reject("samples", "be left out where `store` is given", "some")
+    samples = dyck.data(seed=data_seed) if samples is None else samples
     units = UNITS if units is None else units
     options: dict[str, Any] = {
         "seeds": seeds,
@@ -108,19 +121,22 @@ def trained(
         "samples": samples,
         "progress": progress,
     }
-    cells = [
-        xr.concat(
-            [
-                dyck.trained(hidden=hidden, uniform=held == "uniform", **options).isel(
-                    embedding=0, scale=0, eta=0, contrast_weight=0, drop=True
-                )
-                for held in ATTENTION
-            ],
-            "held",
-        )
-        for hidden in units.values()
-    ]
-    return xr.concat(cells, "decoder").assign_coords(decoder=list(units), held=list(ATTENTION))
+    rest = f"data{data_seed}-{steps}-{scale:g}-{'_'.join(map(str, seeds))}"
+    cells = []
+    for hidden in units.values():
+        row = []
+        for held in ATTENTION:
+            train = functools.partial(_alone, hidden=hidden, uniform=held == "uniform", **options)
+            path = None if store is None else Path(store) / f"{hidden}-{held}-{rest}.nc"
+            row.append(kept(path, _FORMAT, _WHAT, train))
+        cells.append(xr.concat(row, "held"))
+    whole = xr.concat(cells, "decoder").assign_coords(decoder=list(units), held=list(ATTENTION))
+    return whole.drop_encoding()
+
+
+def _alone(**options: Any) -> xr.Dataset:
+    """`training.trained` at one setting."""
+    return dyck.trained(**options).isel(embedding=0, scale=0, eta=0, contrast_weight=0, drop=True)
 
 
 def verdicts(runs: xr.Dataset) -> dict[str, dict[str, str]]:

@@ -54,12 +54,14 @@ def trained(
     contrast_weight : sequence of float, optional
         Weights of (22). Default: those of `WEIGHTS`.
     seeds : int or sequence of int
-        Each decides start and batches. Training and test data are the same for all. Default: `SEEDS`.
+        Each decides start and batches. Training and test data are the same for all; another ``data_seed`` draws other
+        training data. Default: `SEEDS`.
     store, threads, progress
         As in `yzflow.sweep`.
     **settings
         Other keys of the sweep, one value each: "positions", "targets", "embedding", "scale", "eta", "steps",
-        "batch_size", ..
+        "batch_size",
+        "data_seed", ..
 
     Returns
     -------

@@ -22,7 +22,7 @@ def _one_of(*allowed: str) -> Callable[[str, Any], Any]:
 _EITHER: dict[str, tuple[Any, Callable[[str, Any], Any]]] = {
     "architecture": ("minimal", _one_of(*words.ARCHITECTURES)),
     "kind": ("word", _one_of(*words.KINDS)),
-    **{name: prefixes.KEYS[name] for name in (*prefixes.SIZES, "contrast_weight")},
+    **{name: prefixes.KEYS[name] for name in (*prefixes.SIZES, "contrast_weight", "data_seed")},
 }
 _OWN: dict[str, dict[str, tuple[Any, Callable[[str, Any], Any]]]] = {
     "minimal": {
@@ -50,7 +50,7 @@ def _complete_words(given: dict) -> dict:
             raise checks.reject(name, f"be left out for the {architecture} architecture", value)
     whole = {name: check(name, given.get(name, default)) for name, (default, check) in keys.items()}
     prefixes.language_of(*(whole[name] for name in prefixes.SIZES))
-    return whole
+    return prefixes.first_data_unnamed(whole)
 
 
 def dyck_words(configuration: dict, seed: int) -> dict:

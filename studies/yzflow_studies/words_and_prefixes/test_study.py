@@ -8,6 +8,7 @@ from dynamics import DyckLanguage
 from yzflow.papers.bounded_dyck import training as dyck
 from yzflow_studies.words_and_prefixes import study, words
 from yzflow_studies.words_and_prefixes.ranks import rank_correlation
+from yzflow_studies.words_and_prefixes.tasks import DYCK_WORDS
 
 FIGURES = {entry.name: entry for entry in study.FIGURES}
 
@@ -36,6 +37,19 @@ def test_a_cell_is_the_experiment_on_its_own_data(tmp_path):
     effects = [words.pair_effect(words.answers_of_layer(layer, LANGUAGE), LANGUAGE) for layer in layers]
     np.testing.assert_allclose(runs["pair_effect"].values.ravel(), effects, rtol=1e-12)
     assert not np.array_equal(runs["loss"].sel(kind="word"), runs["loss"].sel(kind="prefix"))
+
+
+def test_a_data_seed_draws_other_words_and_the_first_one_leaves_runs_what_they_were(tmp_path):
+    """Stores that were kept before there was a data seed hold the runs of the data seed 0."""
+    settings = {"kind": "word", "data_seed": 0}
+    assert DYCK_WORDS.identity(settings, 1) == DYCK_WORDS.identity({"kind": "word"}, 1)
+    assert "data_seed" not in DYCK_WORDS.identity(settings, 1)["configuration"]
+    options = {"kinds": ["word"], "contrast_weight": [0.0], "seeds": [1], "store": tmp_path, **SMALL}
+    first, other = (study.trained(data_seed=number, **options) for number in (0, 3))
+    xr.testing.assert_equal(first, study.trained(**options))
+    samples = words.data(LANGUAGE, "word", n_train=300, n_test=400, seed=3)
+    ours = dyck.trained(scale=[0.1], seeds=[1], steps=5, language=LANGUAGE, samples=samples, threads=1)
+    assert float(other["loss"].squeeze()) == float(ours["loss"].squeeze()) != float(first["loss"].squeeze())
 
 
 @pytest.mark.slow

@@ -214,11 +214,11 @@ def _from_answers(answers: Answers, language: DyckLanguage) -> dict[str, float]:
 def minimal_run(language: DyckLanguage, seed: int, **settings: Any) -> xr.Dataset:
     """One run of `training.trained` on `data`, with `pair_effect` and `behind_mean_word`.
 
-    ``settings`` are arguments of the two, one value each.
+    ``settings`` are arguments of the two, one value each; ``data_seed`` is the seed of `data`.
     """
     sizes = {name: settings.pop(name) for name in ("kind", "positions", "targets", "n_train", "n_test")}
     rest: dict[str, Any] = {name: settings.pop(name) for name in ("steps", "batch_size")}
-    samples = data(language, sizes.pop("kind"), **sizes)
+    samples = data(language, sizes.pop("kind"), **sizes, seed=settings.pop("data_seed", 0))
     one: dict[str, Any] = {name: [value] for name, value in settings.items()}
     runs = dyck.trained(
         **one,

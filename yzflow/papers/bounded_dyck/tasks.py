@@ -24,6 +24,7 @@ KEYS: dict[str, tuple[Any, Callable[[str, Any], Any]]] = {
     "batch_size": (128, _whole),
     "n_train": (40_000, _whole),
     "n_test": (10_000, _whole),
+    "data_seed": (0, partial(checks.integer, minimum=0)),
 }
 LABELS = {
     "n_types": {"long_name": "k, types of brackets"},
@@ -35,6 +36,7 @@ LABELS = {
     "steps": {"long_name": "number of steps", "units": "SGD steps"},
     "n_train": {"long_name": "training prefixes"},
     "n_test": {"long_name": "test prefixes for each range of lengths"},
+    "data_seed": {"long_name": "seed of the training data"},
     "seed": {"long_name": "seed of start and batches"},
 }
 
@@ -42,7 +44,12 @@ LABELS = {
 def _complete(given: dict) -> dict:
     whole = {name: check(name, given.get(name, default)) for name, (default, check) in KEYS.items()}
     language_of(*(whole[name] for name in SIZES))
-    return whole
+    return first_data_unnamed(whole)
+
+
+def first_data_unnamed(whole: dict) -> dict:
+    """Configuration without the data seed 0: runs that were stored before there was a data seed have that one."""
+    return {name: value for name, value in whole.items() if (name, value) != ("data_seed", 0)}
 
 
 SIZES = ("n_types", "max_depth", "open_probability")
@@ -54,7 +61,8 @@ def dyck(configuration: dict, seed: int) -> dict:
     one: dict[str, Any] = {name: [configuration[name]] for name in ("embedding", "scale", "eta", "contrast_weight")}
     rest: dict[str, Any] = {name: configuration[name] for name in ("steps", "batch_size")}
     language = language_of(*(configuration[name] for name in SIZES))
-    samples = experiment.data(language, n_train=configuration["n_train"], n_test=configuration["n_test"])
+    sizes: dict[str, int] = {name: configuration[name] for name in ("n_train", "n_test")}
+    samples = experiment.data(language, **sizes, seed=configuration.get("data_seed", 0))
     runs = experiment.trained(**one, **rest, seeds=[seed], language=language, samples=samples, threads=1)
     result = runs.isel(dict.fromkeys((*one, "seed"), 0), drop=True)
     return {str(name): result[name] for name in result.data_vars}

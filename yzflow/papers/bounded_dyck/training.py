@@ -171,6 +171,7 @@ def trained(
     norm: bool = True,
     uniform: bool = False,
     samples: Data | None = None,
+    data_seed: int = 0,
     also: Callable[[Layer], Mapping[str, float]] | None = None,
     threads: int | None = None,
     progress: bool = False,
@@ -197,6 +198,8 @@ def trained(
         Hold attention uniform (footnote 4): Z = 0, with the learning rate 0. Free Z only; ``scale`` then says nothing.
     samples : Data, optional
         Default: `data` of the language.
+    data_seed : int
+        Of that `data`; left out where ``samples`` are given.
     also : callable, optional
         More numbers to measure of each trained layer, by name.
     threads, progress
@@ -209,7 +212,9 @@ def trained(
         of the query, ``residual``, ``violation``, ``attention`` and ``start_attention`` (row, position) on
         `probe_prefix`, ``loss``. ``predicted`` is nan with a hidden layer or without LN, ``violation`` without LN.
     """
-    samples = data(language) if samples is None else samples
+    if samples is not None and data_seed:
+        raise checks.reject("data_seed", "be left out where `samples` are given", data_seed)
+    samples = data(language, seed=checks.integer("data_seed", data_seed, minimum=0)) if samples is None else samples
     pairs = language.nested_pairs()
     seeds = range(seeds) if isinstance(seeds, int) else seeds
     settings = list(itertools.product(embedding, scale, eta, contrast_weight, seeds))
