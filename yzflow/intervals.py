@@ -1,11 +1,11 @@
-"""Confidence intervals over seeds: how far a mean of few runs may be from that of all runs."""
+"""Confidence intervals over seeds: how far a mean or a share of few runs may be from that of all runs."""
 
 from __future__ import annotations
 
 import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike
-from scipy.special import stdtrit
+from scipy.special import betaincinv, stdtrit
 
 from dynamics.support import checks
 
@@ -85,3 +85,31 @@ def of_mean(values: xr.DataArray, *, level: float = 0.95, dim: str = "seed") -> 
     n = values.notnull().sum(dim)
     factors = xr.apply_ufunc(_quantile, _tail(level), n.where(n > 1) - 1)
     return standard_error(values, dim=dim) * factors
+
+
+def of_share(successes: int, runs: int, *, level: float = 0.95) -> tuple[float, float]:
+    """Limits of the share of all runs in which something happens, by Clopper and Pearson (1934).
+
+    From the binomial law, with no approximation: the interval misses the share in at most ``1 - level`` of all cases.
+    Four of five are 28% to 99%, five of five 48% to 100%, at 95%.
+
+    Parameters
+    ----------
+    successes : int
+        Runs in which it happened.
+    runs : int
+        Independent ones.
+    level : float
+        Of confidence, below one.
+
+    Raises
+    ------
+    ValueError
+        If an argument breaks one of these rules.
+    """
+    runs = checks.integer("runs", runs, minimum=1)
+    successes = checks.integer("successes", successes, minimum=0, maximum=runs)
+    tail = _tail(level)
+    low = float(betaincinv(successes, runs - successes + 1, tail)) if successes else 0.0
+    high = float(betaincinv(successes + 1, runs - successes, 1 - tail)) if successes < runs else 1.0
+    return low, high
