@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import xarray as xr
 
 from dynamics import DyckLanguage
 from theory.bounded_dyck import balance, silence
-from theory.values import Study
+from theory.values import Study, stored
 from yzflow import intervals
 from yzflow.papers.bounded_dyck import training
 from yzflow_studies.dyck_balance.study import flow_and_sgd
@@ -135,6 +136,12 @@ def flow(etas: Sequence[float], t: float, scale: float, max_length: int) -> dict
     return found
 
 
+def undecided() -> dict[str, int]:
+    """In how many settings the interval of the rank correlation of violation and accuracy holds zero, as stored."""
+    rows = stored(Path(__file__).parent)["lengths"]["values"]["rows"]
+    return {"settings": len(rows), "hold_zero": sum(one["rank"]["low"] <= 0 <= one["rank"]["high"] for one in rows)}
+
+
 STUDIES = (
     Study(
         "lengths",
@@ -143,6 +150,7 @@ STUDIES = (
         ("last positions of prefixes, exact targets", "one draw of training and test prefixes for all seeds"),
         quick=False,
     ),
+    Study("undecided", undecided),
     Study("silent", silent, {"k": 2, "depth": 2, "seeds": 4, "length": 500}, noise=1e-10, tolerance=1e-3),
     Study("sets", sets, {"languages": [[2, 2], [2, 3], [3, 2]]}),
     Study("flow", flow, {"etas": [1.0, 0.5, 0.25, 0.125], "t": 200.0, "scale": 0.5, "max_length": 6}, quick=False),

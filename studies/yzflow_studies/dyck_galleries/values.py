@@ -1,11 +1,13 @@
 """Galleries of attention maps beside Figures 4 to 9: which maps are stack-like, idle or used, and how maps vary."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import xarray as xr
 
-from theory.values import Study
+from theory.values import Study, stored
+from yzflow import intervals
 from yzflow.papers.bounded_dyck import training as dyck
 from yzflow_studies.dyck_embeddings.study import random_variation, variation
 from yzflow_studies.dyck_galleries import study
@@ -97,6 +99,29 @@ def prefixes(steps: int, minimal_steps: int, seeds: Sequence[int], deep_seeds: S
     }
 
 
+def by_row() -> dict:
+    """Variation of one row on average, on both prefixes, and limits of the share of idle ones among stack-like maps.
+
+    From the stored numbers: sums over all rows, START's among them, in units of random rows.
+    """
+    records = stored(Path(__file__).parent)
+    found, seen = (records[name]["values"] for name in ("prefixes", "heads"))
+    rows = []
+    for row in found["rows"]:
+        both = {"name": row["name"]}
+        for name, brackets in (("variation", found["brackets"]), ("longer", found["longer"])):
+            unit = random_variation(brackets + 1) / (brackets + 1)
+            both[name] = {key: value * unit for key, value in row[name].items()}
+        rows.append(both)
+    grows = [row["longer"]["mean"] > row["variation"]["mean"] for row in rows]
+    return {
+        "rows": rows,
+        "grows": any(grows),
+        "like": seen["stack_like"],
+        "most_idle": intervals.of_share(seen["misleading"], seen["stack_like"])[1],
+    }
+
+
 SHORT = ("k = 2, D = 4", "GPTs without positions, Adam on words")
 STUDIES = (
     Study(
@@ -124,4 +149,5 @@ STUDIES = (
         quick=False,
         tolerance=0.05,
     ),
+    Study("by_row", by_row),
 )

@@ -1,6 +1,7 @@
 """Corollary 2 by running it: the excess of the squared loss and balance violation as weight decay falls to zero."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import xarray as xr
 
 from dynamics import DyckLanguage
 from theory.bounded_dyck.proofs import theorem2, weight_decay
-from theory.values import Study
+from theory.values import Study, stored
 from yzflow import intervals
 from yzflow_studies.falling_decay import study
 from yzflow_studies.uniform_attention.study import Hypothesis, verdict
@@ -109,6 +110,17 @@ def exact(cases: Sequence[Sequence[int]]) -> dict[str, Any]:
     return {"rows": rows}
 
 
+def stuck() -> dict[str, Any]:
+    """Starts that end more than 1% above the smallest objective, by case, with limits of their share, as stored."""
+    rows = stored(Path(__file__).parent)["ladders"]["values"]["rows"]
+    found = []
+    for row in rows:
+        low, high = intervals.of_share(row["starts"] - row["near"], row["starts"])
+        found.append({"D": row["D"], "N": row["N"], "stuck": row["starts"] - row["near"], "starts": row["starts"]})
+        found[-1] |= {"low": low, "high": high}
+    return {"rows": found}
+
+
 STUDIES = (
     Study(
         "ladders",
@@ -118,5 +130,6 @@ STUDIES = (
         quick=False,
         tolerance=0.05,
     ),
+    Study("stuck", stuck),
     Study("exact", exact, {"cases": [list(case) for case in study.CASES]}, ("k = 2",)),
 )

@@ -8,6 +8,7 @@ import xarray as xr
 
 from theory import averaging
 from theory.values import Study
+from yzflow import intervals
 from yzflow_studies.learning_match import runs as finding31
 from yzflow_studies.longer_triples import runs, study
 from yzflow_studies.qsa_sizes.study import steps_needed
@@ -86,7 +87,15 @@ def constructions(n: int, modulus: int, seeds: int) -> dict:
     }
 
 
+def all_seeds() -> dict[str, float]:
+    """Limits of the share of seeds in which something is so, where it is so in all that were run."""
+    seeds = len(study.SEEDS)
+    low, high = intervals.of_share(seeds, seeds)
+    return {"seeds": seeds, "low": low, "high": high}
+
+
 STUDIES = (
+    Study("all_seeds", all_seeds),
     Study("learnt", learnt, {"seeds": list(study.SEEDS)}, quick=False, tolerance=0.05),
     Study("constructions", constructions, {"n": 32, "modulus": 739, "seeds": 3}),
 )
