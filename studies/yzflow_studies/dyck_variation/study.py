@@ -84,7 +84,7 @@ TRAINED = (
     Setting("40,000 words", n_train=40_000),
     Setting("start at scale 0.02", scale=GPT2_SCALE),
 )
-CONVERGED = Setting("Adam at 3e-4, 4500 steps", eta=3e-4, steps=4500)  # added later, no factor of the table
+CONVERGED = Setting("Adam at 3e-4, 4500 steps", eta=3e-4, steps=4500)  # no factor: until nearly right
 MEASURED = ("mean of both layers", "word of pure nests")  # read off the runs of `BASE`
 FACTORS = (*(setting.name for setting in TRAINED), *MEASURED)
 

@@ -60,7 +60,49 @@ def factors(n_base: int, n_seeds: int, first_seed: int, data_seed: int) -> dict[
     }
 
 
+def fresh(n_seeds: int, first_seed: int, data_seeds: list[int]) -> dict[str, Any]:
+    """Variation of the base on words drawn anew, by data seed, beside random rows and its own rows shuffled."""
+    rows, found = [], []
+    for number, data_seed in enumerate(data_seeds):
+        first = first_seed + number * n_seeds
+        options: dict[str, Any] = {"settings": [study.BASE], "n_base": n_seeds, "first_seed": first, "store": STORE}
+        runs = study.table(data_seed=data_seed, **options)
+        mean, error = study.attention_variation(study.maps(runs, study.BASE.name))
+        found.append((mean, error))
+        rows.append(
+            {
+                "data_seed": data_seed,
+                "variation": {"mean": mean, "half": intervals.factor(n_seeds) * error},
+                "sharpness": study.sharpness(runs, study.BASE.name),
+                "accuracy": float(runs["accuracy"].sel(closing="all").mean()),
+            }
+        )
+    random = random_variation(runs.sizes["row"])
+    error = float(np.sqrt(sum(one**2 for _, one in found))) / len(found)
+    return {
+        "rows": rows,
+        "random": random,
+        "above": all(row["variation"]["mean"] - row["variation"]["half"] > random for row in rows),
+        "converged": {"steps": study.CONVERGED.steps, "eta": study.CONVERGED.eta},
+        "replicated": {
+            "what": "attention variation between seeds less that of random rows",
+            "data_seeds": data_seeds,
+            "seeds": n_seeds * len(data_seeds),
+            "mean": float(np.mean([mean for mean, _ in found])) - random,
+            "half": intervals.factor(len(found) * (n_seeds - 1) + 1) * error,
+        },
+    }
+
+
 STUDIES = (
+    Study(
+        "fresh",
+        fresh,
+        {"n_seeds": 8, "first_seed": 6000, "data_seeds": [4243]},
+        ("GPTs of two layers, k = 2, D = 4, words of fewer than 28 brackets; jackknife intervals over seeds",),
+        quick=False,
+        tolerance=0.05,
+    ),
     Study(
         "factors",
         factors,
