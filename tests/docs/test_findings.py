@@ -1,12 +1,24 @@
 """The list of findings has the title of each page."""
 
+import ast
+import json
+import math
 import re
+from functools import cache
+from pathlib import Path
 
+import pytest
 from driving import ROOT
 
 from yzflow.values.marks import bare
 
 DOCS = ROOT / "docs"
+ROOMS = ROOT / "studies" / "yzflow_studies"
+# A room whose code calls one of these trains from drawn starts; so does one whose code uses such a room's.
+TRAINERS = {"sgd", "sgd_many", "train", "trained", "train_qsa"}
+MINIMISES = {"falling_decay"}  # from drawn starts, by L-BFGS
+CLAIMS = re.compile(r"\b(?:shown|shows|only)\b", re.I)
+NEUTRAL = re.compile(r"\bnot shown\b|\bnot replicated on fresh data here\b", re.I)
 
 
 def test_the_list_of_findings_has_their_titles():
@@ -31,3 +43,73 @@ def test_links_of_findings_and_to_them_are_paths_in_the_repository():
             if own and not re.match(r"\w+:", link) and not (path.parent / link).resolve().is_file():
                 lost.append(f"{path.relative_to(ROOT)}: {link}")
     assert lost == []
+
+
+@cache
+def trains(room: Path) -> bool:
+    """Whether a finding's numbers come from training, by the calls in its own code."""
+    if room.name in MINIMISES:
+        return True
+    for path in room.glob("*.py"):
+        if path.name.startswith("test_"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) in TRAINERS:
+                return True
+    return False
+
+
+def replications(room: Path) -> list[dict]:
+    """Records ``replicated`` of the studies of a room, see studies/README.md."""
+    store = room / "values.json"
+    records = json.loads(store.read_text(encoding="utf-8")) if store.is_file() else {}
+    return [one["values"]["replicated"] for one in records.values() if "replicated" in one["values"]]
+
+
+def decides(record: dict) -> bool:
+    """Whether a replication on several fresh data sets has an interval without zero."""
+    return len(set(record["data_seeds"])) > 1 and abs(record["mean"]) > record["half"]
+
+
+def needs_replication(title: str, records: list[dict]) -> bool:
+    """Whether the title of a trained finding says more than its seeds of one data set can."""
+    return bool(CLAIMS.search(NEUTRAL.sub("", title))) and not any(map(decides, records))
+
+
+def test_titles_of_trained_findings_say_shown_and_only_of_what_fresh_data_replicate():
+    pages = [path for path in ROOMS.glob("*/*.md") if trains(path.parent)]
+    titles = {path: bare(path.read_text(encoding="utf-8")).split("\n", 1)[0] for path in pages}
+    numbers = {int(title.split(".")[0].strip("# ")) for title in titles.values()}
+    assert {11, 12, 28, 29, 31, 39, 40, 42, 43, 44, 45, 46, 47} <= numbers
+    too_much = [title for path, title in titles.items() if needs_replication(title, replications(path.parent))]
+    assert too_much == []
+
+
+def test_a_record_of_a_replication_has_data_seeds_seeds_and_an_interval():
+    records = {room.name: replications(room) for room in ROOMS.iterdir() if room.is_dir()}
+    assert {"dyck_variation", "uniform_attention", "words_and_prefixes"} <= {name for name in records if records[name]}
+    for record in (one for some in records.values() for one in some):
+        assert set(record) == {"what", "data_seeds", "seeds", "mean", "half"}
+        assert len(set(record["data_seeds"])) == len(record["data_seeds"]) >= 1
+        assert record["seeds"] >= 2 * len(record["data_seeds"])
+        assert math.isfinite(record["mean"]) and record["half"] > 0
+
+
+FRESH = {"what": "it", "data_seeds": [1, 2], "seeds": 8, "mean": -0.3, "half": 0.1}
+
+
+@pytest.mark.parametrize(
+    ("title", "record", "refused"),
+    [
+        ("violation orders seeds, which is shown for free Z", {}, True),
+        ("only a start close to it does", {}, True),
+        ("Only a start close to it does", FRESH | {"data_seeds": [1, 1]}, True),
+        ("this shows it", FRESH | {"half": 0.4}, True),
+        ("this shows it", FRESH, False),
+        ("an order is not shown", {}, False),
+        ("it helps; not replicated on fresh data here", {}, False),
+        ("seeds differ more than random rows; commonly so", {}, False),
+    ],
+)
+def test_words_that_need_a_replication(title, record, refused):
+    assert needs_replication(title, [record] if record else []) == refused

@@ -1,5 +1,7 @@
 """Verdicts on hypotheses by Student's t, attention that stays uniform, and what the figure draws."""
 
+import functools
+
 import numpy as np
 import pytest
 import scipy.stats
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 
 from dynamics import DyckLanguage
 from yzflow.papers.bounded_dyck import training as dyck
-from yzflow_studies.uniform_attention import study
+from yzflow_studies.uniform_attention import study, values
 
 LANGUAGE = DyckLanguage(2, 3)
 
@@ -20,13 +22,13 @@ def runs():
     return study.trained(seeds=[1, 2, 3], steps=150, samples=samples, units={"linear decoder": 0})
 
 
-@given(values=st.lists(st.floats(-1, 1), min_size=2, max_size=9, unique=True), above=st.booleans())
-def test_a_verdict_is_that_of_two_one_sided_t_tests(values, above):
-    if np.std(values) < 1e-3:
+@given(numbers=st.lists(st.floats(-1, 1), min_size=2, max_size=9, unique=True), above=st.booleans())
+def test_a_verdict_is_that_of_two_one_sided_t_tests(numbers, above):
+    if np.std(numbers) < 1e-3:
         return
-    found = study.verdict(values, study.Hypothesis("H", "", 0.1, above))
+    found = study.verdict(numbers, study.Hypothesis("H", "", 0.1, above))
     for one, name in ((above, "supported"), (not above, "refuted")):
-        p = scipy.stats.ttest_1samp(values, 0.1, alternative="greater" if one else "less").pvalue
+        p = scipy.stats.ttest_1samp(numbers, 0.1, alternative="greater" if one else "less").pvalue
         assert (found == name) == (p < 0.01)
 
 
@@ -53,6 +55,40 @@ def test_the_figure_draws_means_and_claims_the_verdicts(runs):
     np.testing.assert_allclose(figure.axes[0].containers[0][0].get_ydata(orig=False), mean)
 
 
-def test_refusals():
+@pytest.fixture
+def small(monkeypatch):
+    """Few prefixes of every seed."""
+    drawn = dyck.data
+    monkeypatch.setattr(dyck, "data", lambda seed: drawn(n_train=300, n_test=100, seed=seed))
+
+
+def test_what_is_kept_is_told_apart_by_its_data(small, tmp_path, monkeypatch):
+    options = {"seeds": [1, 2], "steps": 2, "units": {"linear decoder": 0}, "store": tmp_path}
+    first, other = (study.trained(data_seed=number, **options) for number in (1, 2))
+    assert len(list(tmp_path.glob("*.nc"))) == 4 and not first["loss"].equals(other["loss"])
+    np.testing.assert_array_equal(first["start_attention"], other["start_attention"])
+    monkeypatch.setattr(dyck, "trained", None)
+    np.testing.assert_array_equal(study.trained(data_seed=1, **options)["loss"], first["loss"])
+
+
+def test_gains_on_other_data_are_those_of_the_runs(small, tmp_path, monkeypatch):
+    monkeypatch.setattr(values, "STORE", tmp_path)
+    monkeypatch.setattr(study, "trained", functools.partial(study.trained, steps=40))
+    found = values.replicated(seeds=[1, 2, 3], data_seeds=[4, 5], scale=0.1)
+    gains = []
+    for row in found["rows"]:
+        accuracy = study.trained(seeds=[1, 2, 3], data_seed=row["data_seed"])["accuracy"]
+        long = accuracy.sel(length="400-500", query="close", decoder="linear decoder")
+        gains += list((long.sel(held="uniform") - long.sel(held="trained")).values)
+        assert row["linear"]["mean"] == pytest.approx(np.mean(gains[-3:]))
+    record = found["replicated"]
+    limits = scipy.stats.t.interval(0.95, 5, np.mean(gains), scipy.stats.sem(gains))
+    np.testing.assert_allclose([record["mean"] - record["half"], record["mean"] + record["half"]], limits)
+    assert (record["data_seeds"], record["seeds"], found["draws"]) == ([4, 5], 6, 2)
+
+
+def test_refusals(runs, tmp_path):
+    with pytest.raises(ValueError, match=r"^`samples` must be left out where `store` is given, but got some"):
+        study.trained(samples=dyck.data(LANGUAGE, n_train=500, n_test=300, seed=7), store=tmp_path)
     with pytest.raises(ValueError, match=r"^`values` must have two entries at least, but got 1"):
         study.verdict([0.5], study.HYPOTHESES[0])

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+import scipy.stats
 import xarray as xr
 
 from dynamics import DyckLanguage
 from yzflow.papers.bounded_dyck import training as dyck
-from yzflow_studies.words_and_prefixes import study, words
+from yzflow_studies.words_and_prefixes import study, values, words
 from yzflow_studies.words_and_prefixes.ranks import rank_correlation
 from yzflow_studies.words_and_prefixes.tasks import DYCK_WORDS
 
@@ -119,6 +120,29 @@ def test_claims_are_made_from_the_runs():
     assert cells["word", 0.0].gain == (0, 0) and cells["word", 0.0].short == (1, 0)
 
 
+def test_a_replication_has_an_interval_over_draws_of_data(monkeypatch):
+    """A made-up order on the first draw, and none on the others."""
+    rng = np.random.default_rng(4)
+    draws = {number: _made_up(sign=-1.0) if number == 0 else _made_up() for number in range(3)}
+    for number in (1, 2):
+        draws[number]["violation"] = draws[number]["violation"].copy(data=rng.random((2, 2, 12)))
+    monkeypatch.setattr(
+        values,
+        "trained",
+        lambda first, last, weights, data_seed, **_: draws[data_seed].isel(kind=[0], contrast_weight=[0]),
+    )
+    found = values.replicated([[0, 0, 11], [1, 0, 11], [2, 0, 11]])
+    ranks = [row["rank"]["value"] for row in found["rows"]]
+    for row in found["rows"]:
+        some = draws[row["data_seed"]].sel(kind="word", contrast_weight=0)
+        assert row["rank"]["value"] == rank_correlation(some["violation"], study.long_accuracy(some)).value
+    limits = scipy.stats.t.interval(0.95, 2, np.mean(ranks), scipy.stats.sem(ranks))
+    record = found["replicated"]
+    np.testing.assert_allclose([record["mean"] - record["half"], record["mean"] + record["half"]], limits)
+    assert ranks[0] == -1 and record["data_seeds"] == [0, 1, 2] and record["seeds"] == 36
+    assert found["others"] == 2 and found["drift"]["mean"] == 1
+
+
 @pytest.mark.parametrize("name", ["dyck_words", "deep_dyck_words"])
 def test_figures_show_the_runs_side_by_side(name):
     runs = _made_up()
@@ -128,12 +152,12 @@ def test_figures_show_the_runs_side_by_side(name):
     figure.draw_without_rendering()
     top, bottom = np.reshape(figure.axes, (2, 2))
     measured = study.long_accuracy(runs)
-    for row, values in ((top, study.imbalance(runs)), (bottom, study.from_drift(runs))):
+    for row, shown in ((top, study.imbalance(runs)), (bottom, study.from_drift(runs))):
         for axes, kind in zip(row, words.KINDS, strict=True):
             at = {"kind": kind, "contrast_weight": 1.0}
-            expected = np.column_stack([values.sel(at), measured.sel(at)])
+            expected = np.column_stack([shown.sel(at), measured.sel(at)])
             np.testing.assert_allclose(axes.collections[1].get_offsets(), expected)
-            assert axes.get_xlabel() and str(rank_correlation(values.sel(at), measured.sel(at))) in axes.get_title()
+            assert axes.get_xlabel() and str(rank_correlation(shown.sel(at), measured.sel(at))) in axes.get_title()
 
 
 @pytest.mark.parametrize(

@@ -115,6 +115,41 @@ def without(first: int, last: int, more: int) -> dict[str, Any]:
     return found
 
 
+def replicated(cells: list[list[int]]) -> dict[str, Any]:
+    """Free Z without (22) on words drawn anew: a row for each data seed, and the mean rank over data seeds.
+
+    A cell is a data seed, the first seed and the last one; the mean's interval is Student's t over data seeds.
+    """
+    rows = []
+    for data_seed, first, last in cells:
+        runs = trained(first, last, [0.0], kinds=["word"], data_seed=data_seed)
+        runs = runs.isel(kind=0, contrast_weight=0, drop=True)
+        violation, long, drift = words.imbalance(runs), words.long_accuracy(runs), words.from_drift(runs)
+        rows.append(
+            {
+                "data_seed": data_seed,
+                "seeds": runs.sizes["seed"],
+                "long": mean(long),
+                "violation": mean(violation),
+                "rank": ordered(violation, long),
+                "drift": ordered(drift, long),
+            }
+        )
+    over_data = {name: xr.DataArray([row[name]["value"] for row in rows], dims="seed") for name in ("rank", "drift")}
+    return {
+        "rows": rows,
+        "others": sum(row["data_seed"] > 0 for row in rows),
+        "sided": sum(row["rank"]["p"] < LEVEL for row in rows),
+        "replicated": {
+            "what": "mean rank correlation of violation and long accuracy",
+            "data_seeds": [row["data_seed"] for row in rows],
+            "seeds": sum(row["seeds"] for row in rows),
+            **mean(over_data["rank"]),
+        },
+        "drift": mean(over_data["drift"]) | {"least": min(row["drift"]["value"] for row in rows)},
+    }
+
+
 def apart(one: float, other: float, n: int) -> float:
     """By how many standard errors of Fisher's z two rank correlations of n seeds differ."""
     error = math.sqrt(sum((1 + rank**2 / 2) / (n - 3) for rank in (one, other)))
@@ -166,6 +201,12 @@ STUDIES = (
     ),
     Study("free", layers, {**SEEDS, **SMALL, "weights": [0.0, 10.0]}, DATA, quick=False),
     Study("without", without, {"first": 5, "last": 59, "more": 20}, DATA, quick=False),
+    Study(
+        "replicated",
+        replicated,
+        {"cells": [[data_seed, 60, 99] for data_seed in range(5)]},
+        quick=False,
+    ),
     Study("targets", targets, SEEDS, DATA, quick=False),
     Study("standard", standard, {**SEEDS, "weights": [0.0, 1.0]}, DATA, quick=False),
     Study("defaults", defaults),
