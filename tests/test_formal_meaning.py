@@ -9,6 +9,7 @@ import math
 import numpy as np
 import pytest
 import scipy.integrate
+import scipy.optimize
 import scipy.special
 from meaning import SEEDS, evaluates, features, gram
 
@@ -174,11 +175,17 @@ def test_the_flow_of_theorem3(seed):
 
 @evaluates("lemma11_as_printed_is_false")
 def test_lemma11_as_printed_is_false():
-    m, eta, k, n_steps = 1000, 0.9, 2, 40
-    mean, gap = n_steps // k, math.ceil(math.sqrt(n_steps * math.log(1 / 0.05)))
-    assert (mean, gap) == (20, 11) and n_steps >= 10 * k**2
-    inverse = m - 1 + np.exp(m * decoder.Decoder(m, k, eta).h(np.array([mean, mean - gap])))
-    assert inverse[0] / inverse[1] - 1 > eta * gap / 3
+    m, eta, k, n_steps = 10**100, 0.1, 2, 4798
+    mean, gap = n_steps // k, math.floor(math.sqrt(n_steps * math.log(1 / 0.05)))
+    assert (mean, gap) == (2399, 119)
+    # All that the lemma calls much smaller is by a factor of ten or more.
+    assert n_steps >= 10 * k**2 and mean >= 10 * gap and math.log(m) >= 10 * eta * gap / 3
+    x = [  # M h by (45), over M
+        scipy.optimize.brentq(lambda x, s=s: math.exp(x) / m + x - eta * s, 0, eta * s, xtol=1e-12)
+        for s in (mean, mean - gap)
+    ]
+    late, early = (1 + math.exp(one) / m for one in x)
+    assert late / early - 1 == pytest.approx(1.73 * eta * gap / 3, rel=1e-3)
 
 
 @evaluates("lemma6_uniqueness")

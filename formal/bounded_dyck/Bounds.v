@@ -126,32 +126,52 @@ Proof.
     pose proof (H c ltac:(lia)). assert (norm W (fun e => Sum c (fun m => f m e)) <= Sum c b) by (apply IHc; auto). lra.
 Qed.
 
+(** The outputs of a head at the query q are tau apart or more after two prefixes. *)
+Definition apart (W O : nat) V Z (head : (nat -> R) -> nat -> R) (tau : R) (q : state) (v v' : list bracket) : Prop :=
+  tau <= distance O (head (LN W (before_LN V Z q v))) (head (LN W (before_LN V Z q v'))).
+
+(** Two prefixes of the language that end in the query (j, d), with t and t' as the last unmatched types, of length N or
+    less, START counted. *)
+Definition both_ask (k D j d t t' N : nat) (v v' : list bracket) : Prop :=
+  asks k D j d t v /\ asks k D j d t' v' /\ (1 + length v <= N)%nat /\ (1 + length v' <= N)%nat.
+
+(** n pairs of type i and level l in the two prefixes (16): both are such, within length 2 n + 2 D. *)
+Lemma lengthened_both_ask k D w w' t t' j n i l :
+  (j < k)%nat -> (i < k)%nat -> Forall (fun s => (s < k)%nat) (w ++ [t]) -> Forall (fun s => (s < k)%nat) (w' ++ [t']) ->
+  length w' = length w -> (S (length w) < D)%nat -> (1 <= l <= D)%nat ->
+  both_ask k D j (S (length w)) t t' (2 * n + 2 * D) (lengthened (w ++ [t]) j n i l) (lengthened (w' ++ [t']) j n i l).
+Proof.
+  intros Lj Li F F' Same Ld Ll. unfold both_ask. rewrite !lengthened_length, !app_length by lia. simpl length. unfold between.
+  repeat split.
+  - apply lengthened_asks; assumption.
+  - rewrite <- Same. apply lengthened_asks; try assumption. rewrite Same. exact Ld.
+  - lia.
+  - lia.
+Qed.
+
 Section Levels.
-Variables (k D W O : nat) (V : state -> nat -> R) (Z : state -> state -> R) (head : (nat -> R) -> nat -> R).
-Variables (gamma tau P : R) (n N : nat) (w w' : list nat) (t t' j : nat).
+Variables (D W O : nat) (V : state -> nat -> R) (Z : state -> state -> R) (head : (nat -> R) -> nat -> R).
+Variables (gamma tau P : R) (n : nat) (w w' : list nat) (t t' j : nat).
 Let d := S (length w).
 Let q := At (Close j) d.
 Let delta i l e := Words.pair (fun s => u V Z q s e) i l.
-Let words_end v v' := asks k D j d t v /\ asks k D j d t' v' /\ (1 + length v <= N)%nat /\ (1 + length v' <= N)%nat.
-Hypotheses (Lj : (j < k)%nat) (F : Forall (fun s => (s < k)%nat) (w ++ [t])) (F' : Forall (fun s => (s < k)%nat) (w' ++ [t'])).
-Hypotheses (Same : length w' = length w) (Ld : (d < D)%nat) (Pt : 0 < tau) (Pg : 0 <= gamma) (Pn : (0 < n)%nat).
-Hypothesis Fits : (2 * n + 2 * D <= N)%nat.
+Let far i l := apart W O V Z head tau q (lengthened (w ++ [t]) j n i l) (lengthened (w' ++ [t']) j n i l).
+Hypotheses (Same : length w' = length w) (Pt : 0 < tau) (Pg : 0 <= gamma) (Pn : (0 < n)%nat).
 Hypothesis Lip : forall v v', distance O (head v) (head v') <= gamma * distance W v v'.
 Hypothesis Hx : norm W (before_LN V Z q (prefix16 (w ++ [t]) j)) <= P.
 Hypothesis Hy : norm W (before_LN V Z q (prefix16 (w' ++ [t']) j)) <= P.
-Hypothesis Apart : forall v v', words_end v v' ->
-  tau <= distance O (head (LN W (before_LN V Z q v))) (head (LN W (before_LN V Z q v'))).
 
-Lemma levels c : forall i l, (i < k)%nat -> (1 <= l <= D)%nat -> between d l = c ->
+Lemma levels c : forall i l, (1 <= l <= D)%nat -> between d l = c -> far i l ->
+  (forall m, (d + 2 <= m < l)%nat -> far 0%nat m) ->
   norm W (delta i l) <= level_bound P gamma tau (INR n) c.
 Proof.
-  induction c as [c IH] using lt_wf_ind. intros i l Li Ll Ec.
+  induction c as [c IH] using lt_wf_ind. intros i l Ll Ec Apart Below.
   pose proof (lt_INR 0 n Pn) as Qn. simpl in Qn.
   set (b := level_bound P gamma tau (INR n)) in *.
   set (extra := fun e => Sum c (fun m => delta 0%nat (d + 2 + m)%nat e)).
   assert (HE : norm W extra <= Sum c b).
-  { apply (norm_Sum W c (fun m => delta 0%nat (d + 2 + m)%nat)). intros m Lm. apply (IH m Lm); [lia| |unfold between; lia].
-    unfold between in Ec. lia. }
+  { apply (norm_Sum W c (fun m => delta 0%nat (d + 2 + m)%nat)). intros m Lm. unfold between in Ec.
+    apply (IH m Lm); [lia|unfold between; lia|apply Below; lia|]. intros m' Lm'. apply Below. lia. }
   set (x := before_LN V Z q (prefix16 (w ++ [t]) j)) in *. set (y := before_LN V Z q (prefix16 (w' ++ [t']) j)) in *.
   assert (Lw : length (w ++ [t]) = d /\ length (w' ++ [t']) = d) by (unfold d; rewrite !app_length; simpl; lia).
   assert (Sums : forall v s, length (v ++ [s]) = d ->
@@ -172,69 +192,72 @@ Proof.
   assert (A : INR n * norm W (delta i l) <= P + Sum c b + 2 * gamma * P / tau).
   { apply (apart_bound W O head (fun e => x e + extra e) (fun e => y e + extra e) (delta i l) P (P + Sum c b) gamma tau (INR n));
       try assumption; [now apply More|now apply More|lra|].
-    unfold x, y. cbv beta. rewrite <- (Sums w t (proj1 Lw)), <- (Sums w' t' (proj2 Lw)). apply Apart. repeat split.
-    - apply lengthened_asks; assumption.
-    - unfold d. rewrite <- Same. apply lengthened_asks; try assumption. rewrite Same. exact Ld.
-    - rewrite lengthened_length, (proj1 Lw), Ec by lia. unfold between in Ec. lia.
-    - rewrite lengthened_length, (proj2 Lw), Ec by lia. unfold between in Ec. lia. }
+    unfold x, y. cbv beta. rewrite <- (Sums w t (proj1 Lw)), <- (Sums w' t' (proj2 Lw)). exact Apart. }
   unfold b in A. rewrite levels_add_up in A by assumption.
   apply (Rmult_le_reg_l (INR n)); assumption.
 Qed.
 End Levels.
 
-(** What Theorem 2 takes for granted: a gamma-Lipschitz head whose outputs, after any two prefixes within length N that
-    end in the query and differ in the last unmatched type, t or t', are tau apart or more. *)
-Definition apart (k D W O N j d t t' : nat) V Z (head : (nat -> R) -> nat -> R) (gamma tau : R) : Prop :=
-  (forall v v', distance O (head v) (head v') <= gamma * distance W v v') /\
-  forall v v', asks k D j d t v /\ asks k D j d t' v' /\ (1 + length v <= N)%nat /\ (1 + length v' <= N)%nat ->
-    let q := At (Close j) d in
-    tau <= distance O (head (LN W (before_LN V Z q v))) (head (LN W (before_LN V Z q v'))).
-
 (** @statement Bounded Dyck: Theorem 2
     @clause levels that the prefix reaches
     @kind clause
     @hypotheses the query is a closed bracket of type j and depth d from 1 to D - 1; w and w' are d types each, whose last
-      ones are t and t'; P bounds the norms of the sums (16) of both; a gamma-Lipschitz head; n >= 1 and N >= 2 n + 2 D,
-      START counted; outputs after any two prefixes of length N or less that end in the query, with t and t' as the last
-      unmatched types, are tau > 0 apart or more
-    @formula S = |u(q, open(i, l)) + u(q, close(i, l - 1))| <= P (1 + 2 gamma/tau)/n for every type i and every level l from
-      1 to min(D, d + 2)
-    @note That n pairs fit between the brackets of (16), and into length N, is a part of the theorem. *)
+      ones are t and t'; P bounds the norms of the sums (16) of both; a gamma-Lipschitz head; n >= 1; outputs after the
+      two prefixes (16) with n pairs of type i and level l before the last bracket are tau > 0 apart or more
+    @formula S = |u(q, open(i, l)) + u(q, close(i, l - 1))| <= P (1 + 2 gamma/tau)/n for this type i and level l from 1 to
+      min(D, d + 2)
+    @note These two are prefixes of the language that end in the query, with t and t' as the last unmatched types, of length
+      2 n + 2 D or less, START counted: a part of the theorem. So it is enough that all such prefixes are tau apart. The
+      head is that of one query: the link of (6) may be a part of it. *)
 Theorem theorem2 :
-  forall k D W O V Z head gamma tau P n N w w' t t' j,
+  forall k D W O V Z head gamma tau P n w w' t t' j i l,
   let d := S (length w) in let q := At (Close j) d in
+  let v := lengthened (w ++ [t]) j n i l in let v' := lengthened (w' ++ [t']) j n i l in
   (j < k)%nat -> Forall (fun s => (s < k)%nat) (w ++ [t]) -> Forall (fun s => (s < k)%nat) (w' ++ [t']) ->
-  length w' = length w -> (d < D)%nat -> 0 < tau -> 0 <= gamma -> (0 < n)%nat -> (2 * n + 2 * D <= N)%nat ->
-  apart k D W O N j d t t' V Z head gamma tau ->
+  length w' = length w -> (d < D)%nat -> 0 < tau -> 0 <= gamma -> (0 < n)%nat ->
+  (forall v v', distance O (head v) (head v') <= gamma * distance W v v') ->
   norm W (before_LN V Z q (prefix16 (w ++ [t]) j)) <= P -> norm W (before_LN V Z q (prefix16 (w' ++ [t']) j)) <= P ->
-  forall i l, (i < k)%nat -> (1 <= l <= D)%nat -> (l <= d + 2)%nat ->
-  norm W (fun e => u V Z q (At (Open i) l) e + u V Z q (At (Close i) (pred l)) e) <= P * (1 + 2 * gamma / tau) / INR n.
+  (i < k)%nat -> (1 <= l <= D)%nat -> (l <= d + 2)%nat ->
+  both_ask k D j d t t' (2 * n + 2 * D) v v' /\
+  (apart W O V Z head tau q v v' ->
+   norm W (fun e => u V Z q (At (Open i) l) e + u V Z q (At (Close i) (pred l)) e) <= P * (1 + 2 * gamma / tau) / INR n).
 Proof.
-  intros k D W O V Z head gamma tau P n N w w' t t' j d q Lj F F' Same Ld Pt Pg Pn Fits [Lip Apart] Hx Hy i l Li Ll Reach.
-  pose proof (levels k D W O V Z head gamma tau P n N w w' t t' j Lj F F' Same Ld Pt Pg Pn Fits Lip Hx Hy Apart 0 i l
-    Li Ll ltac:(unfold between; fold d; lia)) as B.
+  intros k D W O V Z head gamma tau P n w w' t t' j i l d q v v' Lj F F' Same Ld Pt Pg Pn Lip Hx Hy Li Ll Reach.
+  split; [now apply lengthened_both_ask|]. intro Apart.
+  pose proof (levels D W O V Z head gamma tau P n w w' t t' j Same Pt Pg Pn Lip Hx Hy 0 i l Ll
+    ltac:(unfold between; fold d; lia) Apart ltac:(fold d; lia)) as B.
   unfold level_bound in B. rewrite pow_O, Rmult_1_r in B. exact B.
 Qed.
 
 (** @statement Bounded Dyck: Theorem 2
     @clause deeper levels, those between opened once
     @kind clause
-    @hypotheses as for the levels that the prefix reaches
-    @formula S = |u(q, open(i, l)) + u(q, close(i, l - 1))| <= P (1 + 2 gamma/tau) (1 + 1/n)^{l - d - 2}/n for every type i
-      and every level l from d + 2 to D
-    @note The induction over the levels between is a part of the theorem. *)
+    @hypotheses as for the levels that the prefix reaches; outputs are tau apart or more after the two prefixes with n pairs
+      of type i and level l, and after those with n pairs of the first type at each level from d + 2 to l - 1, too
+    @formula S = |u(q, open(i, l)) + u(q, close(i, l - 1))| <= P (1 + 2 gamma/tau) (1 + 1/n)^{l - d - 2}/n for this type i
+      and level l from d + 2 to D
+    @note The induction over the levels between is a part of the theorem, and so is that all these are prefixes of the
+      language of length 2 n + 2 D or less. *)
 Theorem theorem2_deeper :
-  forall k D W O V Z head gamma tau P n N w w' t t' j,
+  forall k D W O V Z head gamma tau P n w w' t t' j i l,
   let d := S (length w) in let q := At (Close j) d in
+  let v := lengthened (w ++ [t]) j n in let v' := lengthened (w' ++ [t']) j n in
   (j < k)%nat -> Forall (fun s => (s < k)%nat) (w ++ [t]) -> Forall (fun s => (s < k)%nat) (w' ++ [t']) ->
-  length w' = length w -> (d < D)%nat -> 0 < tau -> 0 <= gamma -> (0 < n)%nat -> (2 * n + 2 * D <= N)%nat ->
-  apart k D W O N j d t t' V Z head gamma tau ->
+  length w' = length w -> (d < D)%nat -> 0 < tau -> 0 <= gamma -> (0 < n)%nat ->
+  (forall v v', distance O (head v) (head v') <= gamma * distance W v v') ->
   norm W (before_LN V Z q (prefix16 (w ++ [t]) j)) <= P -> norm W (before_LN V Z q (prefix16 (w' ++ [t']) j)) <= P ->
-  forall i l, (i < k)%nat -> (d + 2 <= l <= D)%nat ->
-  norm W (fun e => u V Z q (At (Open i) l) e + u V Z q (At (Close i) (pred l)) e)
-  <= P * (1 + 2 * gamma / tau) / INR n * (1 + 1 / INR n) ^ (l - d - 2).
+  (i < k)%nat -> (d + 2 <= l <= D)%nat ->
+  both_ask k D j d t t' (2 * n + 2 * D) (v i l) (v' i l) /\
+  (forall m, (d + 2 <= m < l)%nat -> both_ask k D j d t t' (2 * n + 2 * D) (v 0%nat m) (v' 0%nat m)) /\
+  (apart W O V Z head tau q (v i l) (v' i l) ->
+   (forall m, (d + 2 <= m < l)%nat -> apart W O V Z head tau q (v 0%nat m) (v' 0%nat m)) ->
+   norm W (fun e => u V Z q (At (Open i) l) e + u V Z q (At (Close i) (pred l)) e)
+   <= P * (1 + 2 * gamma / tau) / INR n * (1 + 1 / INR n) ^ (l - d - 2)).
 Proof.
-  intros k D W O V Z head gamma tau P n N w w' t t' j d q Lj F F' Same Ld Pt Pg Pn Fits [Lip Apart] Hx Hy i l Li Ll.
-  exact (levels k D W O V Z head gamma tau P n N w w' t t' j Lj F F' Same Ld Pt Pg Pn Fits Lip Hx Hy Apart (l - d - 2) i l
-    Li ltac:(lia) ltac:(unfold between; fold d; lia)).
+  intros k D W O V Z head gamma tau P n w w' t t' j i l d q v v' Lj F F' Same Ld Pt Pg Pn Lip Hx Hy Li Ll.
+  assert (Ask : forall i m, (i < k)%nat -> (d + 2 <= m <= D)%nat -> both_ask k D j d t t' (2 * n + 2 * D) (v i m) (v' i m)).
+  { intros i' m Li' Lm. apply lengthened_both_ask; try assumption. lia. }
+  split; [now apply Ask|]. split; [intros m Lm; apply Ask; lia|]. intros Apart Below.
+  exact (levels D W O V Z head gamma tau P n w w' t t' j Same Pt Pg Pn Lip Hx Hy (l - d - 2) i l ltac:(lia)
+    ltac:(unfold between; fold d; lia) Apart Below).
 Qed.

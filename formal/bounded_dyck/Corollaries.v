@@ -114,20 +114,22 @@ Qed.
     @clause the loss and its outputs
     @kind clause
     @hypotheses the expected squared loss over any finite number of prefixes; weights of any kind with outputs T and a norm
-      R >= 0; exact weights of norm R_0, whose outputs are the distributions; lambda > 0 and weights that minimise the loss plus
-      lambda R
+      R >= 0; exact weights of norm R_0, whose outputs are the distributions; lambda > 0 and weights whose excess of the loss
+      over the least possible, plus lambda R, is at most lambda R_0
     @formula the excess of their loss over the least possible is at most lambda R_0, R <= R_0, and pi(x) |T(x) - p(x)|^2 <=
       lambda R_0 after each prefix x
-    @note That exact weights exist is Theorem 1. *)
+    @note A minimiser of the loss plus lambda R is among these weights, and so are the exact ones. Where a smaller W_V has the
+      same outputs, as before LN without a floor, no minimiser exists, and these weights do. That exact weights exist is
+      Theorem 1. *)
 Theorem weight_decay_leaves_little :
-  forall (Weights : Type) (T : Weights -> nat -> nat -> R) (size : Weights -> R) best exact lambda,
-  0 < lambda -> (forall w, 0 <= size w) -> (forall x o, (x < X)%nat -> (o < O)%nat -> T exact x o = p x o) ->
-  (forall w, loss (T best) + lambda * size best <= loss (T w) + lambda * size w) ->
+  forall (Weights : Type) (T : Weights -> nat -> nat -> R) (size : Weights -> R) good exact lambda,
+  0 < lambda -> 0 <= size good -> (forall x o, (x < X)%nat -> (o < O)%nat -> T exact x o = p x o) ->
+  loss (T good) - loss (T exact) + lambda * size good <= lambda * size exact ->
   (forall T', loss (T exact) <= loss T') /\
-  loss (T best) - loss (T exact) <= lambda * size exact /\ size best <= size exact /\
-  forall x, (x < X)%nat -> weight x * distance O (T best x) (p x) ^ 2 <= lambda * size exact.
+  loss (T good) - loss (T exact) <= lambda * size exact /\ size good <= size exact /\
+  forall x, (x < X)%nat -> weight x * distance O (T good x) (p x) ^ 2 <= lambda * size exact.
 Proof.
-  intros Weights T size best exact lambda Pl Ps Ex Min.
+  intros Weights T size good exact lambda Pl Ps Ex Few.
   assert (Terms : forall T x, (x < X)%nat -> 0 <= weight x * distance O (T x) (p x) ^ 2).
   { intros T' x Lx. apply Rmult_le_pos; [now apply Pw|apply pow2_ge_0]. }
   assert (Least : forall T', loss p <= loss T').
@@ -135,11 +137,11 @@ Proof.
   assert (E : loss (T exact) = loss p).
   { unfold loss. apply Sum_ext. intros x Lx. f_equal. apply Sum_ext. intros o _. f_equal. f_equal. unfold distance, norm, dot.
     f_equal. apply Sum_ext. intros i Li. now rewrite (Ex x i Lx Li). }
-  pose proof (Min exact) as M. pose proof (Ps best). pose proof (Least (T best)) as L.
-  assert (0 <= lambda * size best) by (apply Rmult_le_pos; lra).
+  pose proof (Least (T good)) as L.
+  assert (0 <= lambda * size good) by (apply Rmult_le_pos; lra).
   rewrite E in *. repeat split; [exact Least|lra| |].
   - apply (Rmult_le_reg_l lambda); lra.
-  - intros x Lx. pose proof (Sum_ge_term X (fun x => weight x * distance O (T best x) (p x) ^ 2) x (Terms (T best)) Lx) as S.
-    pose proof (loss_splits (T best)). cbv beta in S. lra.
+  - intros x Lx. pose proof (Sum_ge_term X (fun x => weight x * distance O (T good x) (p x) ^ 2) x (Terms (T good)) Lx) as S.
+    pose proof (loss_splits (T good)). cbv beta in S. lra.
 Qed.
 End Decay.

@@ -8,13 +8,14 @@ From Formal.bounded_dyck Require Import Pairs Words.
 Import ListNotations.
 Open Scope R_scope.
 
-(** A layer with O outputs of a continuous head, right at every length: after every prefix that asks, its outputs are
-    those of the query and the last unmatched type, and types differ in them. *)
-Definition right (k D W O : nat) (V : state -> nat -> R) (Z : state -> state -> R) (head : nat -> (nat -> R) -> R)
+(** A layer with O outputs, right at every length: after every prefix that asks, its outputs are those of the query and
+    the last unmatched type, and types differ in them. Each closing query (j, d) has a continuous head of its own, since
+    the link of (6) hands a head the query's embedding. *)
+Definition right (k D W O : nat) (V : state -> nat -> R) (Z : state -> state -> R) (head : nat -> nat -> nat -> (nat -> R) -> R)
     (target : nat -> nat -> nat -> nat -> R) : Prop :=
-  (forall o, (o < O)%nat -> continuous_head W (head o)) /\
+  (forall j d o, (j < k)%nat -> (1 <= d < D)%nat -> (o < O)%nat -> continuous_head W (head j d o)) /\
   (forall j d t w, (j < k)%nat -> (t < k)%nat -> (1 <= d < D)%nat -> asks k D j d t w -> forall o, (o < O)%nat ->
-    head o (LN W (before_LN V Z (At (Close j) d) w)) = target j d t o) /\
+    head j d o (LN W (before_LN V Z (At (Close j) d) w)) = target j d t o) /\
   (forall j d t t', (t < k)%nat -> (t' < k)%nat -> t <> t' -> exists o, (o < O)%nat /\ target j d t o <> target j d t' o).
 
 (** The types of (16) of which the last is t. *)
@@ -27,12 +28,13 @@ Qed.
 (** @statement Bounded Dyck: Theorem 1, necessity
     @clause a pair adds nothing (14)
     @kind clause
-    @hypotheses k >= 2 types, D levels, values of any width, any logits; a head with any number of outputs, each
-      continuous in the features; after every prefix that ends in a closed bracket of depth d from 1 to D - 1, of any
+    @hypotheses k >= 2 types, D levels, values of any width, any logits; at each closing query a head with any number of
+      outputs, each continuous in the features; after every prefix that ends in a closed bracket of depth d from 1 to D - 1, of any
       length, the outputs are the target of its last bracket and its last unmatched type, and targets of two types differ
     @formula u(q, open(i, l)) + u(q, close(i, l - 1)) = 0 for every type i, every level l from 1 to D and every such query q
-    @note Features are LN of the sum of (13), which softmax attention gives by equation13. Values stand behind LN's
-      projection. That two prefixes exist whose last unmatched types differ is a part of the theorem. *)
+    @note A query's head is what follows LN at that query: the link of (6), which adds the query's embedding to what
+      attention gathers, is a part of it. Features are LN of the sum of (13), which softmax attention gives by equation13.
+      Values stand behind LN's projection. That two prefixes exist whose last unmatched types differ is a part of the theorem. *)
 Theorem necessity_of_silence :
   forall k D W O V Z head target, (2 <= k)%nat -> right k D W O V Z head target ->
   forall i l j d e, (i < k)%nat -> (1 <= l <= D)%nat -> (j < k)%nat -> (1 <= d < D)%nat -> (e < W)%nat ->
@@ -46,7 +48,7 @@ Proof.
     + Sum (between d l) (fun m => Words.pair (add b) 0 (d + 2 + m)))).
   assert (Lw : forall t, length (w t) = d) by (intro t; unfold w; rewrite app_length, repeat_length; simpl; lia).
   assert (Out : forall t, (t < k)%nat -> forall n,
-    head o (LN W (fun b => x t b + INR n * Words.pair (add b) i l)) = target j d t o).
+    head j d o (LN W (fun b => x t b + INR n * Words.pair (add b) i l)) = target j d t o).
   { intros t Lt n. rewrite <- (Right j d t (lengthened (w t) j n i l) Lj Lt Ld); [|
       |exact Lo].
     - f_equal. f_equal. apply FunctionalExtensionality.functional_extensionality. intro b.
@@ -54,7 +56,7 @@ Proof.
       rewrite lengthened_gather, Lw by lia. unfold x. ring.
     - replace d with (S (length (repeat 0%nat (d - 1)))) at 1 by (rewrite repeat_length; lia).
       apply lengthened_asks; try assumption; [now apply types|rewrite repeat_length; lia]. }
-  exact (head_hides W (head o) (x 0%nat) (x 1%nat) (fun b => Words.pair (add b) i l) _ _ (Cont o Lo) Do
+  exact (head_hides W (head j d o) (x 0%nat) (x 1%nat) (fun b => Words.pair (add b) i l) _ _ (Cont j d o Lj Ld Lo) Do
     (Out 0%nat ltac:(lia)) (Out 1%nat ltac:(lia)) e Le).
 Qed.
 
@@ -95,8 +97,8 @@ Qed.
 (** @statement Bounded Dyck: Silent pairs
     @clause (11) for the other pairs only
     @kind clause
-    @hypotheses k >= 2 types, D >= 2 levels, values of any width, any logits; a head with any number of outputs, each
-      continuous in the features; after every prefix that ends in a closed bracket of depth d from 1 to D - 1, of any
+    @hypotheses k >= 2 types, D >= 2 levels, values of any width, any logits; at each closing query a head with any
+      number of outputs, each continuous in the features; after every prefix that ends in a closed bracket of depth d from 1 to D - 1, of any
       length, the outputs are the target of its last bracket and its last unmatched type, and targets of two types differ
     @formula for each pair: either both its values are zero, or neither is, and then Z(q, open) - Z(q, close) is the same
       at all closing queries of depth 1 to D - 1

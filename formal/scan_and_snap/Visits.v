@@ -1,6 +1,6 @@
 (** Lemma 11 (62) as printed is false: a counter-example. Lemma 10's second inequality, and Lemma 8 for few tokens, too. *)
 
-Require Import Reals Lra Lia Psatz.
+Require Import Reals Lra Lia Psatz ZArith.
 From Coquelicot Require Import Coquelicot.
 From Formal.common Require Import Calculus Exp.
 From Formal.scan_and_snap Require Import Growth.
@@ -9,40 +9,61 @@ Open Scope R_scope.
 (** Lemma 11: G(s) = 1/(M - 1 + exp(M h(s))). *)
 Definition G (M : R) (h : R -> R) (s : R) : R := / (M - 1 + exp (M * h s)).
 
+(** exp at a whole number is a power of e. *)
+Lemma exp_whole n x : x = IZR (Z.of_nat n) -> exp x = exp 1 ^ n.
+Proof.
+  intros ->. rewrite <- INR_IZR_INZ. induction n; [apply exp_0|]. rewrite S_INR, exp_plus, IHn. simpl. ring.
+Qed.
+
 (** @statement Scan and Snap: Lemma 11
     @clause (62), residual
     @kind erratum
-    @hypotheses M = 1000, eta_Y = 9/10; h solves (44); Nbar = 20, Delta = 11, N_n = Nbar - Delta = 9
+    @hypotheses M = 10^100, eta_Y = 1/10; h solves (44); Nbar = 2399, Delta = 119, N_n = Nbar - Delta = 2280
     @formula |G(N_n) - G(Nbar)| > G(Nbar) eta_Y Delta/3, with G(s) = 1/(M - 1 + exp(M h(s)))
-    @note One setting, that of K = 2, N = 40, delta = 0.05, which has N >= 10 K^2. The sign before sigma' in (62) is read
-      as "at most", with the constant 1. *)
+    @note One setting, that of K = 2, N = 4798, delta = 0.05, where sqrt(N ln(1/delta)) is 119.9. All that the lemma
+      calls much smaller is: K^2 = 4 beside N, Delta beside Nbar, eta_Y Delta/3 = 4.0 beside ln M = 230. The sign before
+      sigma' in (62) is read as "at most", with the constant 1. *)
 Theorem lemma11_as_printed_is_false :
-  forall h, solves 1000 (9 / 10) h ->
-  let Delta := 11 in
-  G 1000 h 20 * (9 / 10 * Delta / 3) < Rabs (G 1000 h (20 - Delta) - G 1000 h 20).
+  forall h, solves (10 ^ 100) (1 / 10) h ->
+  let Delta := 119 in
+  G (10 ^ 100) h 2399 * (1 / 10 * Delta / 3) < Rabs (G (10 ^ 100) h (2399 - Delta) - G (10 ^ 100) h 2399).
 Proof.
-  intros h Hs Delta. unfold Delta. replace (20 - 11) with 9 by ring.
-  assert (X9 : 1000 * h 9 < 7.02).
-  { assert (h 9 < 7.02 / 1000); [|lra]. apply (psi_lt 1000); [lra|].
-    rewrite (solves_psi 1000 (9 / 10) h) by (assumption || lra). unfold psi.
-    replace (1000 * (7.02 / 1000)) with 7.02 by field.
-    assert (1100 <= exp 7.02) by (apply Rle_trans with (series 7.02 18); [by_series|apply exp_lower; lra]). lra. }
-  assert (X20 : 9.08 < 1000 * h 20).
-  { assert (9.08 / 1000 < h 20); [|lra]. apply (psi_lt 1000); [lra|].
-    rewrite (solves_psi 1000 (9 / 10) h) by (assumption || lra). unfold psi.
-    replace (1000 * (9.08 / 1000)) with 9.08 by field.
-    assert (exp 9.08 <= 8900) by (apply (exp_upper 9.08 34); by_series). lra. }
-  assert (E9 : exp (1000 * h 9) <= 1125).
-  { apply Rle_trans with (exp 7.02); [apply exp_le; lra|]. apply (exp_upper 7.02 28); by_series. }
-  assert (E20 : 8700 <= exp (1000 * h 20)).
-  { apply Rle_trans with (exp 9.08); [|apply exp_le; lra].
-    apply Rle_trans with (series 9.08 24); [by_series|apply exp_lower; lra]. }
-  unfold G. pose proof (exp_pos (1000 * h 9)) as P9.
-  set (a := 1000 - 1 + exp (1000 * h 9)) in *. set (b := 1000 - 1 + exp (1000 * h 20)) in *.
-  assert (B : 999 < a <= 2124 /\ 9699 <= b) by (unfold a, b; lra).
+  intros h Hs Delta. unfold Delta. replace (2399 - 119) with 2280 by ring.
+  assert (Ratio : forall a b m, 0 < b -> (a / b) ^ m * b ^ m = a ^ m).
+  { intros a b m Pb. rewrite <- Rpow_mult_distr. f_equal. field. lra. }
+  (* 2.7^234 > 10^100 * 6 and 2.72^228 < 10^100/5, among whole numbers *)
+  assert (Low : 6 * 10 ^ 100 <= exp 234).
+  { rewrite (exp_whole 234 234 eq_refl). apply Rle_trans with (2.7 ^ 234).
+    - apply (Rmult_le_reg_r (10 ^ 234)); [apply pow_lt; lra|]. replace 2.7 with (27 / 10) by lra. rewrite Ratio by lra.
+      rewrite !pow_IZR, <- !mult_IZR. apply IZR_le. now vm_compute.
+    - apply pow_incr. split; [lra|]. apply Rle_trans with (series 1 6); [by_series|apply exp_lower; lra]. }
+  assert (High : 5 * exp 228 <= 10 ^ 100).
+  { rewrite (exp_whole 228 228 eq_refl). apply Rle_trans with (5 * 2.72 ^ 228).
+    - apply Rmult_le_compat_l; [lra|]. apply pow_incr. split; [apply Rlt_le, exp_pos|]. apply (exp_upper 1 8); by_series.
+    - apply (Rmult_le_reg_r (100 ^ 228)); [apply pow_lt; lra|]. replace 2.72 with (272 / 100) by lra.
+      rewrite Rmult_assoc, Ratio by lra. rewrite !pow_IZR, <- !mult_IZR. apply IZR_le. now vm_compute. }
+  assert (Large : 10 ^ 4 <= 10 ^ 100) by (apply Rle_pow; [lra|lia]).
+  set (M := 10 ^ 100) in *. assert (HM : 10000 <= M) by lra. clearbody M.
+  pose proof (lemma6_closed_form M (1 / 10) h ltac:(lra) ltac:(lra) Hs 2280 ltac:(lra)) as E.
+  pose proof (lemma6_closed_form M (1 / 10) h ltac:(lra) ltac:(lra) Hs 2399 ltac:(lra)) as E'.
+  set (x := M * h 2280) in *. set (y := M * h 2399) in *.
+  (* (45) at 227.8 and at 234 *)
+  assert (X : 227.8 <= x).
+  { destruct (Rle_lt_dec 227.8 x) as [|L]; [easy|exfalso].
+    assert (exp x <= exp 228) by (apply exp_le; lra).
+    assert ((M - 1) * x <= (M - 1) * 227.8) by (apply Rmult_le_compat_l; lra). lra. }
+  assert (Y : y <= 234).
+  { destruct (Rle_lt_dec y 234) as [|L]; [easy|exfalso].
+    assert (exp 234 <= exp y) by (apply exp_le; lra).
+    assert ((M - 1) * 234 <= (M - 1) * y) by (apply Rmult_le_compat_l; lra). lra. }
+  assert ((M - 1) * 227.8 <= (M - 1) * x) by (apply Rmult_le_compat_l; lra).
+  assert ((M - 1) * y <= (M - 1) * 234) by (apply Rmult_le_compat_l; lra).
+  unfold G. fold x y. pose proof (exp_pos x) as Px.
+  set (a := M - 1 + exp x) in *. set (b := M - 1 + exp y) in *.
+  assert (B : 0 < a /\ 5 * a < b) by (unfold a, b; lra).
   apply Rlt_le_trans with (/ a - / b); [|apply Rle_abs].
   apply (Rmult_lt_reg_r (a * b)); [nra|].
-  replace (/ b * (9 / 10 * 11 / 3) * (a * b)) with (33 / 10 * a) by (field; lra).
+  replace (/ b * (1 / 10 * 119 / 3) * (a * b)) with (119 / 30 * a) by (field; lra).
   replace ((/ a - / b) * (a * b)) with (b - a) by (field; lra). lra.
 Qed.
 
