@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from dynamics import Bags, DyckLanguage, Layer
 from dynamics.support import checks
+from theory.bounded_dyck.decoders import closing_weights
 from theory.bounded_dyck.networks import ReluNetwork
 
 # Numbers in the partial sums of (16) that the search for its minimum may hold at once.
@@ -191,7 +192,11 @@ def balancing_values(Z: ArrayLike, language: DyckLanguage) -> np.ndarray:
 
 
 def balanced_layer(
-    language: DyckLanguage, rng: np.random.Generator | int | None = None, *, scale: float = 1.0
+    language: DyckLanguage,
+    rng: np.random.Generator | int | None = None,
+    *,
+    scale: float = 1.0,
+    decoder: bool = True,
 ) -> Layer:
     """A layer with random attention that is exactly balanced, so that its features are the stack.
 
@@ -200,7 +205,9 @@ def balanced_layer(
     exp(-a_il) e_il``, ``V_close(i, l - 1) = -exp(-b_il) e_il``; START has any logits and its own coordinate. Then
     ``u = sum over unmatched (i, l) of exp(R[q, il]) e_il``, plus START's. `exact_head` reads it off.
 
-    Y reads the type of the next closing bracket: a deeper bracket outweighs all others at its query.
+    Y reads the type of the next closing bracket: a deeper bracket outweighs all others at its query. Its weights grow
+    with the level, by a factor that grows with ``scale`` and k, and so does the weight of what rounding leaves of deep
+    matched pairs: after very many of them in a deep language `exact_head` still reads what Y no longer does.
 
     Parameters
     ----------
@@ -209,11 +216,18 @@ def balanced_layer(
         Default: fresh randomness.
     scale : float
         Non-negative; 0 is uniform attention (Corollary 1).
+    decoder : bool
+        False leaves Y zero, for `exact_head` and others that read the features alone.
 
     Returns
     -------
     Layer
         Z (states, states), V (states, k D + 1), Y (k D + 1, 2 k).
+
+    Raises
+    ------
+    ValueError
+        If float64 cannot hold Y, because what rounding leaves of one matched pair could outweigh the last bracket.
 
     Examples
     --------
@@ -227,7 +241,7 @@ def balanced_layer(
     True
     """
     checks.instance("language", language, DyckLanguage)
-    scale = checks.non_negative("scale", scale)
+    scale, decoder = checks.non_negative("scale", scale), checks.flag("decoder", decoder)
     checks.fits_in_memory("language", 3 * 8 * language.n_states**2, "make matrices over the states")
     generator = checks.generator("rng", rng)
     n_pairs = language.n_types * language.max_depth
@@ -238,11 +252,10 @@ def balanced_layer(
     V[np.arange(n_pairs), np.arange(n_pairs)] = np.exp(-a)
     V[n_pairs + np.arange(n_pairs), np.arange(n_pairs)] = -np.exp(-b)
     V[-1, -1] = 1
-    # Levels below l together weigh less than level l if weights grow by more than 1 + exp(max R - min R).
-    level, kind = np.arange(n_pairs) % language.max_depth, np.arange(n_pairs) // language.max_depth
-    growth = 1 + 2 * np.exp(np.ptp(R, axis=1).max())
     Y = np.zeros((n_pairs + 1, language.n_brackets))
-    Y[np.arange(n_pairs), 2 * kind + 1] = growth ** (level - language.max_depth + 1.0)
+    if decoder:
+        columns = 2 * (np.arange(n_pairs) // language.max_depth) + 1
+        Y[np.arange(n_pairs), columns] = closing_weights(np.exp(R), language).ravel()
     return Layer(Z, Y, V)
 
 
@@ -436,8 +449,10 @@ def predicted_accuracy(layer: Layer, language: DyckLanguage, lengths: int | Sequ
     return {**shares, "all": sum(right.values()) / total if total > 0 else np.nan}
 
 
-def closing_accuracy(layer: Layer, language: DyckLanguage, bags: Bags) -> dict[str, float]:
-    """Share of bags with an unmatched bracket whose closing bracket has the largest of the k closing probabilities.
+def closing_accuracy(
+    layer: Layer, language: DyckLanguage, bags: Bags, *, head: ReluNetwork | None = None
+) -> dict[str, float]:
+    """Share of bags with an unmatched bracket whose closing bracket has the largest of the k closing outputs.
 
     Parameters
     ----------
@@ -445,6 +460,8 @@ def closing_accuracy(layer: Layer, language: DyckLanguage, bags: Bags) -> dict[s
     language : DyckLanguage
     bags : Bags
         As `DyckLanguage.sample` and `DyckLanguage.bags` return them.
+    head : ReluNetwork, optional
+        Reads the features in place of the layer's decoder, as `exact_head` does.
 
     Returns
     -------
@@ -453,10 +470,13 @@ def closing_accuracy(layer: Layer, language: DyckLanguage, bags: Bags) -> dict[s
     """
     _fit("layer", checks.instance("layer", layer, Layer).Z, language)
     checks.instance("bags", bags, Bags)
+    if head is not None:
+        checks.instance("head", head, ReluNetwork)
     closing = bags.target[:, 1::2]
     chosen = closing.max(axis=1) > 0
-    found = np.argmax(layer.expand().predict(bags)[:, 1 : language.n_brackets : 2], axis=1)
-    wrong = found != closing.argmax(axis=1)
+    # Logits, for softmax rounds small differences of them away.
+    outputs = layer.expand().logits(bags) if head is None else head(layer.features(bags))
+    wrong = np.argmax(outputs[:, 1 : language.n_brackets : 2], axis=1) != closing.argmax(axis=1)
     opened = bags.query < language.n_types * language.max_depth
     kinds = {"open": chosen & opened, "close": chosen & ~opened, "all": chosen}
     return {

@@ -46,7 +46,7 @@ def balanced_transformer(
     >>> bool(np.allclose(found[-1, :4], language.next_token([0, 2, 3])))
     True
     """
-    layer = balance.balanced_layer(language, rng, scale=scale)
+    layer = balance.balanced_layer(language, rng, scale=scale, decoder=False)
     head = balance.exact_head(layer, language)
     states, features = language.n_states, language.n_types * language.max_depth + 1
     width = features + 1 + states + 1

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import reference
 import strategies
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from dynamics import Bags, DyckLanguage, Layer
@@ -83,12 +83,47 @@ def test_the_search_finds_the_smallest_norm(seed, n_levels, n_types, scale):
     assert balance._smallest_norm(fixed, levels) == pytest.approx(expected, rel=1e-12)
 
 
-def test_closing_the_deepest_level_has_the_weight_one():
-    """A level higher a weight smaller by a factor that is more than 1 + exp(max R - min R), R = 0 here."""
+def test_closing_weights_under_uniform_attention():
+    """Each is a share 1/D more than all at lower levels together."""
     layer = balance.balanced_layer(DyckLanguage(2, 4), 0, scale=0.0)
-    np.testing.assert_allclose(layer.Y[:4, 1], 3.0 ** np.arange(-3.0, 1.0), rtol=1e-14)
+    np.testing.assert_allclose(layer.Y[:4, 1], [1, 1.25, 1.25 * 2.25, 1.25 * 2.25**2], rtol=1e-14)
     np.testing.assert_array_equal(layer.Y[4:8, 3], layer.Y[:4, 1])
     assert (layer.Y != 0).sum() == 8
+
+
+@pytest.mark.parametrize("depth", [*range(1, 9), *(pytest.param(d, marks=pytest.mark.slow) for d in range(9, 13))])
+@given(st.integers(1, 3), st.sampled_from([0.0, 0.5, 1.0]), strategies.SEEDS)
+@settings(max_examples=15)
+def test_a_balanced_layers_decoder_reads_the_stack_at_any_depth(depth, k, scale, seed):
+    language = DyckLanguage(k, depth)
+    layer = balance.balanced_layer(language, seed, scale=scale)
+    rng = np.random.default_rng(seed)
+    # After every word of one type and each other one's last, all deeper levels opened and closed, once or thrice.
+    deep = []
+    for level in range(1, depth):
+        stack, rest = rng.integers(0, k, level - 1), np.repeat(rng.integers(0, k), depth - level)
+        down = [*(2 * rest), *(2 * rest + 1)] * int(rng.choice([1, 3]))
+        deep += [[*(2 * stack), 2 * last, *down] for last in range(k)]
+    for bags in (language.sample(100, max_length=200, rng=seed), *([language.bags(deep)] if deep else [])):
+        shares = balance.closing_accuracy(layer, language, bags)
+        assert all(share == 1 or np.isnan(share) for share in shares.values())
+        closing = bags.target[:, 1::2]
+        found, asked = layer.predict(bags)[:, 1::2].argmax(axis=1), closing.max(axis=1) > 0
+        np.testing.assert_array_equal(found[asked], closing.argmax(axis=1)[asked])
+
+
+def test_where_no_decoder_holds_the_head_reads_the_stack():
+    language = DyckLanguage(6, 14)
+    with pytest.raises(
+        ValueError, match=r"`language` must be shallower, or `scale` smaller, .* `exact_head` reads the stack"
+    ):
+        balance.balanced_layer(language, 0)
+    layer = balance.balanced_layer(language, 0, decoder=False)
+    bags = language.sample(50, max_length=100, rng=0)
+    assert not layer.Y.any() and balance.closing_accuracy(layer, language, bags)["all"] < 0.5
+    head = balance.exact_head(layer, language)
+    assert balance.closing_accuracy(layer, language, bags, head=head)["all"] == 1
+    assert balance.balanced_layer(language, 0, scale=0.0).Y.max() < 1e5
 
 
 @pytest.mark.slow

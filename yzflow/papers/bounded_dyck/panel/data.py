@@ -13,7 +13,7 @@ LANGUAGE = DyckLanguage(n_types=2, max_depth=3)
 def dyck_layer() -> Layer:
     """A balanced layer whose read-out is sharp enough to see."""
     layer = balance.balanced_layer(LANGUAGE, rng=2, scale=0.3)
-    return Layer(layer.Z, 200.0 * layer.Y, layer.V)
+    return Layer(layer.Z, 200.0 / layer.Y.max() * layer.Y, layer.V)
 
 
 def violation_pattern() -> np.ndarray:

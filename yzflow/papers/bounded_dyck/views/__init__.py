@@ -90,7 +90,7 @@ def collect(view: str, start: Start) -> dict[str, Any]:
     """Balanced layers with logits of standard deviation one, by types and depth: Z, and ln |V| of each bracket."""
     layers = {}
     for k, depth in _SIZES:
-        layer = balance.balanced_layer(DyckLanguage(k, depth), rng=SEED)
+        layer = balance.balanced_layer(DyckLanguage(k, depth), rng=SEED, decoder=False)
         sizes = np.abs(np.asarray(layer.V)).max(axis=1)[:-1]
         layers[f"{k},{depth}"] = {"Z": np.asarray(layer.Z).tolist(), "logs": np.log(sizes).tolist()}
     return {"runs": {"seed": SEED, "layers": {} if view == "bound" else layers}}
