@@ -11,9 +11,10 @@ LANGUAGE = DyckLanguage(n_types=2, max_depth=3)
 
 
 def dyck_layer() -> Layer:
-    """A balanced layer whose read-out is sharp enough to see."""
+    """A balanced layer whose read-out is sharp enough to see: a level deeper weighs eight times as much."""
     layer = balance.balanced_layer(LANGUAGE, rng=2, scale=0.3)
-    return Layer(layer.Z, 200.0 / layer.Y.max() * layer.Y, layer.V)
+    levels = np.arange(len(layer.Y)) % LANGUAGE.max_depth
+    return Layer(layer.Z, 200 * 8.0 ** (levels[:, None] - LANGUAGE.max_depth + 1) * (layer.Y > 0), layer.V)
 
 
 def violation_pattern() -> np.ndarray:

@@ -155,7 +155,8 @@ opens = balance.pairs(language)[0].ravel()
 noise = np.random.default_rng(4).normal(size=(language.n_states, opens.size)).round(6)
 Z = layer.Z.copy()
 Z[:, opens] -= ${violation.value} * noise
-layer = Layer(Z, 200.0 * layer.Y, layer.V)
+levels = np.arange(len(layer.Y)) % language.max_depth  # a level deeper weighs eight times as much
+layer = Layer(Z, 200 * 8.0 ** (levels[:, None] - language.max_depth + 1) * (layer.Y > 0), layer.V)
 bags = language.bags([${quoted(text.slice(0, place))} + ${quoted(pair)} * ${pairs.value} + ${quoted(text.slice(place))}])
 print("probability of ${SYMBOLS.join(" ")}:", layer.predict(bags)[0])
 print("residual of the balance condition:", balance.residual(layer.Z, language))
