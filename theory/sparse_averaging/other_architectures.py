@@ -43,6 +43,10 @@ class Collision:
 def collision_error(n_tokens: int, q: int, *, width: int, value_dimension: int = 1) -> float:
     r"""Least error of networks with a first layer of width k: what the best of all weights leaves, and no other beats.
 
+    Over all z in the cube, entries from -1 to 1, the error is the largest difference of an entry. `sparse_average`
+    takes z from the unit ball. There, errors by Euclidean norm, it is an upper bound of the least error, which a layer
+    attains or falls below that reads the same combinations of tokens in each coordinate; how far below is open.
+
     With r = ceil(N - k/d') the numbers that some coordinate lacks and m = min(q, N - q), it is for every q < N and
     d' <= k < N d'
 
@@ -89,7 +93,10 @@ def _lacking(n_tokens: int, width: int, value_dimension: int) -> int:
 
 
 def best_first_layer(n_tokens: int, q: int, *, width: int, value_dimension: int = 1) -> np.ndarray:
-    r"""First layer of width k whose error is `collision_error`: no other has a smaller one.
+    r"""First layer of width k whose error is `collision_error`: no other has a smaller one, for z in the cube.
+
+    For z in the unit ball, errors by Euclidean norm, it may err by more, where d' does not divide k: its coordinates
+    then read different combinations.
 
     Each coordinate has rows of its own, k/d' of them, rounded down or up. At d' = 1 the kernel, r = N - k numbers, has
     values of sum zero on r + 1 tokens, and zeros elsewhere, for even r: the positive ones sum to r/2 at most. For odd

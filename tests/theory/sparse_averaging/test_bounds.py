@@ -323,6 +323,42 @@ def test_several_numbers_a_token_are_attained_and_not_undercut(n, q, d):
                 assert largest_error(tried, q, d) >= least - 1e-8
 
 
+def error_in_the_ball(layer, q, d, rng):
+    """The largest norm of an average over q tokens, of z in the kernel and the unit ball, as an ascent finds it."""
+    kernel = np.linalg.svd(layer)[2][len(layer) :].reshape(-1, layer.shape[1] // d, d)
+    toward, size = rng.normal(size=(500, len(kernel))), 0.5
+    for _ in range(40):
+        tried = np.concatenate([toward, *(toward + size * rng.normal(size=toward.shape) for _ in range(4))])
+        tried /= np.linalg.norm(tried, axis=1, keepdims=True)
+        z = np.einsum("tr,rnd->tnd", tried, kernel)
+        z /= np.linalg.norm(z, axis=2).max(axis=1)[:, None, None]
+        means = np.stack([z[:, subset].mean(axis=1) for subset in tasks.all_subsets(z.shape[1], q)])
+        errors = np.linalg.norm(means, axis=2).max(axis=0)
+        best = np.argsort(errors)[-20:]
+        toward, size = tried[best], 0.8 * size
+    return float(errors[best[-1]])
+
+
+def test_the_best_layer_of_the_cube_is_not_that_of_the_ball():
+    """Its two coordinates read different combinations, so that z = (1, 0) and (-1, +-2 sqrt(2))/3 hide from it."""
+    rng = np.random.default_rng(0)
+    n, q, d, width = 3, 2, 2, 3
+    least = averaging.collision_error(n, q, width=width, value_dimension=d)
+    best = averaging.best_first_layer(n, q, width=width, value_dimension=d)
+    assert least == 1 / 2 and largest_error(best, q, d) == pytest.approx(least)
+    assert error_in_the_ball(best, q, d, rng) == pytest.approx(3**-0.5, abs=1e-3)
+    assert "cube" in averaging.collision_error.__doc__ and "unit ball" in averaging.best_first_layer.__doc__
+
+
+@pytest.mark.parametrize(
+    ("n", "q", "d", "width"), [(3, 2, 2, 3), (3, 2, 2, 5), (4, 2, 2, 5), (4, 3, 2, 4), (3, 2, 3, 7)]
+)
+def test_in_the_ball_the_same_combinations_in_each_coordinate_leave_no_more_than_in_the_cube(n, q, d, width):
+    same = np.kron(averaging.best_first_layer(n, q, width=width // d), np.eye(d))
+    found = error_in_the_ball(same, q, d, np.random.default_rng(n))
+    assert found <= averaging.collision_error(n, q, width=width, value_dimension=d) + 1e-9
+
+
 def test_where_one_coordinate_says_too_little_its_balanced_vertices_say_enough():
     """N = 9, q = 7: three entries of one sign force less than the least error of a layer that lacks three."""
     n, q, d, width = 9, 7, 2, 13

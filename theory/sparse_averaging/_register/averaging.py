@@ -185,10 +185,12 @@ STATEMENTS = (
     statement(
         "Fully connected",
         "First layers must be wide",
-        "A first layer of width k that lacks a share 1 - k/(N d') of the values gives some input an error of that share"
-        " or more, for every q <= N/2: one half at half the width. Errors below eps < 1 so take a width above (1 - eps)"
-        f" N d'. For these q the least error is one at widths below {_ONE_BELOW}, and for no others. The least error"
-        " of a width, over all first layers, is known exactly for every q, N and d'. The sets may be read by any map.",
+        "Values are from the cube, and an error is the largest of an entry; how small it can be in the unit ball is"
+        " open. A first layer of width k that lacks a share 1 - k/(N d') of the values gives some input an error of"
+        " that share or more, for every q <= N/2: one half at half the width. Errors below eps < 1 so take a width"
+        f" above (1 - eps) N d'. For these q the least error is one at widths below {_ONE_BELOW}, and for no others."
+        " The least error of a width, over all first layers, is known exactly for every q, N and d'. The sets may be"
+        " read by any map.",
         r"\text{width} = \Omega(Nd)",
         corrected=rf"q \le \tfrac N2,\ {_LACKING}: \text{{ least error}} = \min\left(1, \tfrac{{r}}{{2q}}\right)"
         rf" \text{{ for even }} r,\ {_ODD} \text{{ for odd }} r < 2q, \text{{ else }} 1;\quad \ge {_LOST}",

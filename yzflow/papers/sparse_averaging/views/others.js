@@ -10,7 +10,7 @@
 
   // Fully connected: the error that a first layer of k numbers cannot avoid.
   yzflow.views.collision = {
-    title: "Error that every first layer of k numbers makes on some input",
+    title: "Error of an entry that every first layer of k numbers makes on some input with entries from −1 to 1",
     sliders: { N: TOKENS, q: Q, d: { ...d, label: "d′, width of values" } },
     adjust,
     compute({ N: tokens, q, d: width }) {
