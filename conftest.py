@@ -1,4 +1,4 @@
-"""Runs the examples in the README, the documentation and docstrings as tests; sums up coverage by package."""
+"""Runs the examples in the README, the documentation, studies' pages and docstrings as tests; sums up coverage."""
 
 import os
 import sys
@@ -9,9 +9,10 @@ from pathlib import Path
 os.environ.setdefault("SYMPY_CACHE_SIZE", "None")
 
 import pytest
+from shown_output import BlockParser
 from sybil import Sybil
 from sybil.parsers.doctest import DocTestParser
-from sybil.parsers.markdown import PythonCodeBlockParser, SkipParser
+from sybil.parsers.markdown import SkipParser
 from sybil.sybil import SybilCollection
 
 
@@ -38,8 +39,8 @@ def _forget(namespace):
 _collect = SybilCollection(
     [
         Sybil(
-            parsers=[PythonCodeBlockParser(), SkipParser()],
-            patterns=["README.md", "docs/*.md", "docs/howto/*.md", "docs/theory/*.md"],
+            parsers=[BlockParser(), SkipParser()],
+            patterns=["README.md", "docs/*.md", "docs/howto/*.md", "docs/theory/*.md", "studies/*/*/page.md"],
             fixtures=["empty_folder"],
             teardown=_forget,
         ),
