@@ -65,7 +65,7 @@ def test_a_page_with_other_output_fails(tmp_path):
         _evaluated(tmp_path, SHOWN.format(0.2, 0.3))
     command = "{}\n<!--- prints: yzflow --version -->\n```text\n..., version {}\n```\n"
     _evaluated(tmp_path, command.format(SHOWN.format(1, 1), "..."))
-    with pytest.raises(AssertionError, match="the page shows .*, version none"):
+    with pytest.raises(AssertionError, match=r"the page shows .*, version none"):
         _evaluated(tmp_path, command.format(SHOWN.format(1, 1), "none"))
     with pytest.raises(AssertionError, match="output is of an expression"):
         _evaluated(tmp_path, "```python\nx = 1  # -> 1\n```\n")
