@@ -31,6 +31,12 @@ def test_the_table_asks_what_the_register_says():
         assert row.asked == checking.asked(source), f"{row.name}: the clause changed; is it still what Coq was asked?"
 
 
+def test_no_text_limits_to_sizes_what_a_kernel_has_checked_for_all():
+    for statement in REGISTER.values():
+        if any(kernel.label(statement.theorems(clause), clause.name) for clause in statement.clauses):
+            assert not re.search(r"sizes (that are )?named|at (some|these) sizes", statement.text), statement.id
+
+
 def test_all_of_a_clause_has_the_label_and_its_proof_is_a_further_look():
     (clause,) = LEMMA_4.clauses
     found = report(LEMMA_4).labels_of(LEMMA_4, clause)

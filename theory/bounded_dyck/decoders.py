@@ -7,7 +7,7 @@ import numpy as np
 from dynamics import DyckLanguage
 from dynamics.support import checks
 
-# What rounding leaves of a matched pair, as a share of one of its brackets: two exponentials, their products, a sum.
+# Rest of a matched pair after rounding, as a share of one of its brackets: two exponentials, their products, a sum.
 _LEFT_BY_ROUNDING = 4 * np.finfo(float).eps
 
 
