@@ -45,7 +45,7 @@ class Training:
 
 @dataclass(frozen=True)
 class Recorded:
-    """What was seen of a training: Y, Z, and the velocity of Z where there is one."""
+    """Records of a training: Y, Z, and the velocity of Z where there is one."""
 
     times: np.ndarray
     Y: np.ndarray
@@ -169,7 +169,7 @@ def growth(own, times):
 
 
 def theory(own, seen):
-    """What comes back by Theorem 1 at the features of a run, (times, K, N), and xi_n of each class, without 1/K."""
+    """Features of a run, the backpropagated g_n of Theorem 1 there, (times, K, N), and xi_n, without 1/K."""
     _, f = features(own, seen.Z[1:])
     K, M = len(own.query), own.vocab_size
     x = growth(own, seen.times[1:])
