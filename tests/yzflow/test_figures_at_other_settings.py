@@ -243,7 +243,7 @@ def test_a_figure_draws_what_it_is_given(name):
     CASES[name](figures.entries()[name])
 
 
-# What closed forms are not about
+# Training that closed forms are not about
 
 
 def theory_flow(classes, eta_y=1.0):

@@ -84,7 +84,7 @@ class Entry:
         checks.attributes(self, Callable, "compute", "claims", optional=True)
         for number in self.numbers:
             checks.integer("number", number, minimum=1)
-        # What the help of editors and notebooks shows of this figure.
+        # The signature of this figure in the help of editors and notebooks.
         usual = inspect.signature(type(self).__call__)
         own = [one for name, one in usual.parameters.items() if name not in ("self", "arguments", "options")]
         object.__setattr__(self, "__signature__", usual.replace(parameters=[*own, *self.takes.values()]))
