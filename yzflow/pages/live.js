@@ -59,7 +59,7 @@ yzflow.panels.live = ({ view: name, presets, assumptions, runs, told }) => {
     const ofSgd = every.filter(({ length }) => length === chosen || length === LIMIT);
     const { label, ...how } = y;
     plots.curves.draw({
-      x, y: { label, letters: LETTERS, ...steady([...lines, ...every].map((line) => line.y), how) }, marks,
+      x, y: { label, letters: LETTERS, ...steady([...lines.map((line) => line.y), ...every.flatMap(({ low, high }) => [low, high])], how) }, marks,
       lines: [...lines, ...ofSgd.filter(({ band }) => !band)], bands: ofSgd.filter(({ band }) => band),
     });
     plots.curves.key([...lines, ...ofSgd]);

@@ -36,13 +36,13 @@ _QUESTIONS = {
         "No. In the theory flow it ends at "
         "<!--v questions_snap.theorem_2a {faster:.3f} in place of {end:.3f}-->0.069 in place of 0.040<!--/-->: the "
         "common token loses its overlap "
-        "sooner, and with it goes the pull that makes distinct tokens gain. (SGD with "
+        "sooner, and with it goes the pull that makes distinct tokens gain. SGD with "
         "$T$ = <!--v scan_and_snap.lengths_page.rows.0.t-->128<!--/--> ends near the printed rate, at "
         "<!--v scan_and_snap.lengths_page.rows.0.distinct .3f-->0.063<!--/--> beside "
         "<!--v scan_and_snap.lengths_page.printed.distinct .3f-->0.069<!--/-->, and that is no evidence for it: the "
         "short sequences take it there. With $T = \\infty$ SGD ends at "
         "<!--v scan_and_snap.lengths_page.rows.3.distinct .4f-->0.0010<!--/-->, where the full flow has "
-        "<!--v scan_and_snap.lengths_page.full.distinct .4f-->0.0011<!--/-->.)",
+        "<!--v scan_and_snap.lengths_page.full.distinct .4f-->0.0011<!--/-->.",
     ),
     "Theorem 2(b)": (
         "SGD lowers the common token's logit by <!--v questions_snap.theorem_2b.sgd .2f-->0.12<!--/-->, and the full "

@@ -147,6 +147,8 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
   const allBands = (pick) => Object.entries(computed.run ?? {}).map(([length, run]) => ({ length, ...yzflow.levels.band(run, computed.seeds[length], pick) }));
   const band = (pick) => allBands(pick).filter(({ length }) => length === computed.length && computed.seeds[length].length > 1);
   const bandKey = () => band(() => 0).map(({ length }) => ({ label: `SGD, ${w.lengthOf(length)}, ${computed.seeds[length].length} seeds`, color: LEVELS.sgd.color, band: true }));
+  // Every level, and SGD at each T: axes hold all of them, so that none moves.
+  const everyRun = () => [...Object.values(computed.levels), ...Object.values(computed.seeds).map(([first]) => first)];
   // SGD with T = infinity, beside that with the T chosen.
   const limit = (pick, dash = "solid") => allBands(pick).filter(({ length }) => length === INFINITE && length !== computed.length)
     .map(({ x, low }) => ({ level: INFINITE, label: `SGD, ${w.lengthOf(INFINITE)}`, color: "c5", dash, x, y: low, width: 1.7 }));
@@ -158,7 +160,6 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
   // What differs from level to level: shares of attention, growth, the common token's logit.
   function drawLevels() {
     const { how, own: chosen, setting, exponent, times } = computed;
-    const all = Object.values(computed.levels);
     const name = nameOf(how);
     const token = top();
     const pick = (l) => (one, i) => one.shares[i] && one.shares[i][l];
@@ -175,7 +176,7 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
     const curves = compared.length
       ? [{ ...distinct[0], label: `distinct 1: ${own()}` }, ...compared.filter((one) => one.levels[how]).map((one) => ({ ...one, label: `distinct 1: ${one.label}`, x: one.times, y: one.levels[how].z.map((row) => chi(row, 1)) }))]
       : distinct;
-    const high = yzflow.plots.upTo([...all, ...compared.flatMap((one) => Object.values(one.levels))].map((one) => one.z.map((row) => row && Math.max(...row.slice(1).map((value) => Math.exp(2 * value))))), 1);
+    const high = yzflow.plots.upTo([...everyRun(), ...compared.flatMap((one) => Object.values(one.levels))].map((one) => one.z.map((row) => row && Math.max(...row.slice(1).map((value) => Math.exp(2 * value))))), 1);
     if (high.max > 50) Object.assign(high, { log: true });
     plots.growth.scope(`the chosen level: ${name}`);
     plots.growth.draw({ x: axis(), y: { label: "growth factor χ", ...high }, lines: curves, marks: marks() });
@@ -189,7 +190,7 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
     const exponents = [...fall, ...compared.map((one) => ({ ...one, label: `closed form: ${one.label}`, x: one.times, y: one.exponent }))];
     const falls = allBands(fallen);
     plots.exponent.scope("all levels; the chosen one is thick");
-    plots.exponent.draw({ x: axis(), y: { label: "−(logit of the common token)", ...yzflow.plots.upTo([...exponents.map((line) => line.y), ...falls.map((one) => one.high)]) }, lines: exponents, bands: band(fallen), marks: marks() });
+    plots.exponent.draw({ x: axis(), y: { label: "−(logit of the common token)", ...yzflow.plots.upTo([...exponents.map((line) => line.y), ...falls.flatMap((one) => [one.low, one.high])]) }, lines: exponents, bands: band(fallen), marks: marks() });
     plots.exponent.key([...fall].reverse().concat(exponents.slice(fall.length), bandKey()));
     plots.exponent.text("By the closed form this is the growth exponent B. Where the lines part, it does not describe the level.");
     plots.exponent.table(`Growth exponent B, closed form, and the logit of the common token, ${name}`, ["t", "B", "logit"], table.map((i) => [chosen.times[i], how === "sgd" ? computed.exponentAt(chosen.times[i]) : exponent[i], chosen.z[i] && chosen.z[i][0]]));
@@ -200,7 +201,7 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
     const [bands, every] = [band, allBands].map((of) => [0, token].flatMap((l) => of(pick(l))));
     both.sort((a, b) => a.width - b.width);
     plots.share.scope("all levels; the chosen one is thick");
-    plots.share.draw({ x: axis(), y: { label: "share of attention", ...yzflow.plots.upTo([...both.map((line) => line.y), ...every.map((one) => one.high)]) }, lines: both, bands, marks: marks(), spans: spans() });
+    plots.share.draw({ x: axis(), y: { label: "share of attention", ...yzflow.plots.upTo([...both.map((line) => line.y), ...every.flatMap((one) => [one.low, one.high])]) }, lines: both, bands, marks: marks(), spans: spans() });
     plots.share.key([{ label: `distinct ${token}: solid`, color: "soft", dash: "solid" }, { label: "common: dashed", color: "soft", dash: "dashed" }, ...[...limit(pick(0)), ...byLevel(pick(0))].reverse().map((line) => ({ ...line, dash: "solid" })), ...bandKey()]);
     plots.share.text(`The common token, and the distinct one that occurs most often. ${AXIS}`);
     const { times, levels } = computed;
@@ -306,7 +307,7 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
     ));
   }
 
-  const brightest = () => Math.max(0.05, ...Object.values(computed.levels).flatMap(({ shares }) => shares.flatMap((row) => row ?? [])));
+  const brightest = () => Math.max(0.05, ...everyRun().flatMap(({ shares }) => shares.flatMap((row) => row ?? [])));
 
   function drawHeat() {
     const { how, own: { times, shares }, first } = computed;
