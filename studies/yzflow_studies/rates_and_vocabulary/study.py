@@ -41,11 +41,12 @@ def miss(*, n_classes: int, vocab_size: int, overlap: float, ratio: float, t_end
     )
     setting = Setting("", classes, 1.0, 1.0 / checks.positive("ratio", ratio), t_end)
     check = next(one for one in REGISTER["Scan and Snap: Lemma 4"].checks if one.name == "velocity of the logits")
-    assert check.corrected is not None
+    measured = check.corrected
+    assert measured is not None
 
     def error(data: xr.Dataset) -> float:
         runs = SimpleNamespace(setting=setting, trajectory=lambda level: SimpleNamespace(dataset=data))
-        return check.corrected(runs, "modified flow")
+        return measured(runs, "modified flow")
 
     coarse = setting.simulate("modified flow", seed=0).dataset
     times = coarse["time"].values
