@@ -273,15 +273,16 @@ class Erratum(str):
         """The text of the parts, in the order in which a page has them."""
         if cls is Erratum:
             raise required.reject("Erratum", "be of a class: FalseAsPrinted, RefutedInPart, Slip or Remark", "none")
+        known = required.mapping("numbers", numbers)
         given: dict[str, Any] = {"stands": stands, "quoted": quoted, "setting": setting, "found": found, "right": right}
         for name, text in given.items():
             required.instance(name, text, str)
             if name in ("right", *cls.needs) and not text:
                 raise required.reject(name, f"be given for an erratum of the class {cls.__name__}", "nothing")
         try:
-            filled = {name: given[name].format(**(numbers or {})) for name in ("setting", "found")}
-        except (KeyError, IndexError) as error:
-            raise required.reject("numbers", "have all that `setting` and `found` name", f"no {error}") from error
+            filled = {name: given[name].format(**known) for name in ("setting", "found")}
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            raise required.reject("numbers", "fit all that `setting` and `found` name", f"the error {error}") from error
         given |= {name: _EXPONENT.sub(r"e\g<1>", text) for name, text in filled.items()}  # 1e-3 and not 1e-03
         parts = [
             f"Stands: {stands}" if stands else "",
@@ -290,7 +291,7 @@ class Erratum(str):
             f"{cls.last}: {right}" if stands else right,
         ]
         self = super().__new__(cls, " ".join(part for part in parts if part))
-        vars(self).update(given, numbers=dict(numbers or {}))
+        vars(self).update(given, numbers=known)
         return self
 
     def __getnewargs_ex__(self) -> tuple[tuple[str], dict[str, str]]:

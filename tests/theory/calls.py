@@ -14,7 +14,11 @@ from theory.statements import (
 from theory.symbolic import Derivation, joined, part
 from theory.trust import Label, Trust
 
-EXEMPT = {"text, which Python makes of anything": {"parts.Erratum"}}
+EXEMPT = {
+    "text, which Python makes of anything": {
+        f"parts.{name}" for name in ("Erratum", "FalseAsPrinted", "RefutedInPart", "Remark", "Slip")
+    }
+}
 x = Symbol("x", positive=True)
 
 

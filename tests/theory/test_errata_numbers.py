@@ -184,8 +184,11 @@ def test_parts_are_filled_and_read():
     assert (one.setting, one.found, one.right) == ("K = 2", "2.0e-5", "x = z")
     again = copy.deepcopy(one)
     assert again == one and again.stands == "all" and type(again) is FalseAsPrinted
-    with pytest.raises(ValueError, match="`numbers` must have all that `setting` and `found` name"):
-        FalseAsPrinted("x = z", **PARTS | {"numbers": {"k": 2}})
+    for numbers in ({"k": 2}, {"k": 2, "size": "much"}):
+        with pytest.raises(ValueError, match="`numbers` must fit all that `setting` and `found` name"):
+            FalseAsPrinted("x = z", **PARTS | {"numbers": numbers})
+    with pytest.raises(ValueError, match="`numbers` must be"):
+        FalseAsPrinted("x = z", **PARTS | {"numbers": 5})
     with pytest.raises(ValueError, match="`right` must be given"):
         Remark("")
     with pytest.raises(ValueError, match="be of a class"):
