@@ -184,7 +184,7 @@ LIMITS = [
     ),
     (
         "scan_and_snap",
-        "T, modified gradient",
+        "| overlap | T, modified gradient | the same by the terms",
         "Scan and Snap: Theorem 2, finite sequences",
         "with the decoder that long sequences have taught",
     ),
