@@ -101,6 +101,9 @@ def test_the_full_flow_begins_slower_by_what_is_foreseen(k, common, vocab_size):
 def test_a_slowdown_is_not_foreseen_where_it_is_another_one():
     with pytest.raises(ValueError, match="`data` must have classes of equal shares"):
         foreseen.slowdown(case(weighed(WEIGHTS)))
+    differ = SequenceClasses([[0.6, 0.4, 0, 0], [0.3, 0, 0.7, 0], [0.5, 0, 0, 0.5]], [0] * 3, vocab_size=9)
+    with pytest.raises(ValueError, match="`data` must have equal overlaps, but got"):
+        foreseen.slowdown(case(differ))
     apart = SequenceClasses(np.eye(3), [0] * 3, vocab_size=10)
     with pytest.raises(ValueError, match="`data` must have classes that overlap: without common tokens attention"):
         foreseen.slowdown(case(apart))
