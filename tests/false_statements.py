@@ -143,7 +143,9 @@ FALSE = {
     "Lemma 8: the other crossing": False_(
         "Lemma 8", "omega_0", patch=(bounds, "crossings", lambda right: lambda m: right(m)[::-1])
     ),
-    "Lemma 8: omega_0 with the constant 1": False_("Lemma 8", "omega_0", printed=True),
+    "Lemma 8: omega_0 with the constant 5/3": False_(
+        "Lemma 8", "omega_0", patch=(bounds, "_lower_excess", times(1.2)), printed=True
+    ),
     "Lemma 9: half the constants": False_("Lemma 9", "both stages", patch=(decoder, "gamma", times(2))),
     "Lemma 9: gamma 1.01 times as large": False_("Lemma 9", "both stages", patch=(decoder, "gamma", times(1.01))),
     "Theorem 1(b) as printed": False_("Theorem 1(b)", "second stage", printed=True),

@@ -45,6 +45,6 @@ class _Commands(click.Group):
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="yzflow")
+@click.version_option(package_name="yzflow", prog_name="yzflow")
 def main() -> None:
     """A numerical laboratory for the training dynamics of attention."""

@@ -446,8 +446,9 @@ def test_an_installed_distribution_offers_a_field_by_name(monkeypatch):
         "renamed": Field("other", plain),
     }
 
-    def points(*, group, name=None):
-        return [Offered(name, offers[name])] if group == "yzflow.fields" and name in offers else []
+    def points(*, group="", name=None):
+        here = group == "yzflow.fields" and name in offers
+        return [Offered(name, offers[name])] if here else metadata.EntryPoints()
 
     monkeypatch.setattr(metadata, "entry_points", points)
     flow = gradient_flow(CLASSES, **RATES, t_end=2.0, decoder="tilted")

@@ -134,7 +134,8 @@ def calls(tmp_path_factory):
                 "audits.report.AuditReport.to_html": (report.to_html, {"path": "audit.html"}),
                 **{f"audits.report.AuditReport.{name}": (getattr(report, name), of_statement)
                    for name in ("labels", "summary", "summaries")},
-                "audits.report.AuditReport.columns": (report.columns, of_statement | {"everywhere": False}),
+                "audits.report.AuditReport.columns": (report.columns, of_statement
+                                                      | {"everywhere": False, "absent": ()}),
                 "audits.report.AuditReport.labels_of": (report.labels_of, of_statement
                                                         | {"clause": statement.clauses[0]}),
                 "audits.report.AuditReport.plot": (report.plot, {"statement": None, **drawing}),

@@ -259,7 +259,12 @@ CHECKS = {
         SETTING,
         (bounds, "crossings", lambda right: lambda m: (right(m)[0], right(m)[1] + 1)),
     ),
-    "Lemma 8: omega_0 with the constant 1": ("Lemma 8", 2, SETTING, None),
+    "Lemma 8: omega_0 with the constant 5/3": (
+        "Lemma 8",
+        2,
+        SETTING,
+        (bounds, "_lower_excess", lambda right: lambda runs: 1.2 * right(runs)),
+    ),
     "Lemma 8: the other crossing": (
         "Lemma 8",
         2,
