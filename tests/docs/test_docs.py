@@ -204,7 +204,7 @@ def test_pages_that_are_run_show_what_their_cells_show(site):
         import notebooks
     finally:
         sys.path.remove(str(DOCS / "_ext"))
-    pictures = {"tutorial": 3, "teaching": 0, "lesson": 1, "figure_style": 2}
+    pictures = {"tutorial": 4, "teaching": 0, "lesson": 2, "figure_style": 2}
     for name in notebooks.PAGES:
         source = (DOCS / f"{name}.md").read_text(encoding="utf-8")
         plain = [cell["source"] for cell in notebooks.as_notebook(source)["cells"] if cell["cell_type"] == "code"]
