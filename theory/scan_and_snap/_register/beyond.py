@@ -89,7 +89,7 @@ STATEMENTS = (
         r" 1[\psi(n)=\psi(n')],\quad \dot z_{ml} > 0 \text{ for } l \text{ distinct within } \psi^{-1}(m)",
         corrected=rf"\beta_{{nn'}} \approx {f.OWN_BETA}\left(f_n^Tf_{{n'}} + 1\right) \text{{ for }} \psi(n)=\psi(n'),"
         r"\ c = |\psi^{-1}(m)|;\quad \text{a token of one class of every query: } \dot z_{ml} > 0 \text{ for }"
-        rf" f_{{nl}}^2 < {f.ONE_LOCAL_SHARE}f_{{n0}}^2,\ < 0 \text{{ above;\quad one in every class:}}"
+        rf" f_{{nl}}^2 < {f.ONE_LOCAL_SHARE}f_{{n0}}^2,\ < 0 \text{{ above; }}\ \text{{ one in every class:}}"
         rf"\ {f.LOCAL_SHARE}f_{{n0}}^2",
         assumptions=(*ASSUMPTION_1, ZERO_DECODER, *DECODER, UNIFORM),
         errata=(
