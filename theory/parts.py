@@ -296,8 +296,8 @@ class Erratum(str):
 
     def __getnewargs_ex__(self) -> tuple[tuple[str], dict[str, str]]:
         """Parts that it is made of again where it is copied; what the numbers have filled has no braces."""
-        names = ("stands", "quoted", "setting", "found")
-        return (self.right,), {name: getattr(self, name) for name in names}
+        own = {"stands": self.stands, "quoted": self.quoted, "setting": self.setting, "found": self.found}
+        return (self.right,), own
 
 
 class FalseAsPrinted(Erratum):

@@ -98,7 +98,12 @@ def taken(compute: Callable[..., Any] | None) -> dict[str, inspect.Parameter]:
     """Keywords of a figure's data: name -> the parameter of ``compute``, with its default and its type."""
     if compute is None:
         return {}
-    parameters = inspect.signature(compute).parameters.values()
+    try:
+        parameters = inspect.signature(compute).parameters.values()
+    except ValueError as error:  # of some built-in classes
+        from dynamics.support import checks  # the command line starts without it
+
+        raise checks.reject("compute", "be a function whose signature is known", checks.brief(compute)) from error
     return {one.name: one for one in parameters if one.kind is one.KEYWORD_ONLY and one.name in KEYWORDS}
 
 

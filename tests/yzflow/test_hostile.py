@@ -144,7 +144,9 @@ def calls(tmp_path_factory):
                 "audits.survival.survival": (yzflow.survival, {
                     "statements": ["Theorem 3"], "options": ["adamw"], "settings": None, "quick": True, "seed": 0,
                     "store": None, "progress": False, "workers": 1}),
-                "figures.registry.Entry": (registry.Entry, vars(entry) | {"compute": entry.compute, "claims": None}),
+                "figures.registry.Entry": (registry.Entry, {
+                    name: value for name, value in vars(entry).items() if name != "__signature__"
+                } | {"compute": entry.compute, "claims": None}),
                 "figures.registry.draw": (figures.draw, {"name": entry.name, "stem": "drawn"}),
                 "watching.recorder.watch": (yzflow.watch, watching | {"path": None, "every": "log", "parts": None}),
                 "watching.recorder.Recorder.report": (recorder.report, {"now": 1}),

@@ -269,7 +269,8 @@ class _Measured:
         outcome = Outcome.FAILS if judge(error, check.tolerance) is Verdict.FAILS else Outcome.HOLDS
         if not printed and any(row.refuted for row in rows):
             outcome = Outcome.REFUTED
-        settings, named = (tuple(dict.fromkeys(getattr(row, name) for row in rows)) for name in ("setting", "level"))
+        settings = tuple(dict.fromkeys(row.setting for row in rows))
+        named = tuple(dict.fromkeys(row.level for row in rows))
         return Part(says, outcome, float(error), check.reversible, settings, named, beyond=beyond)
 
 
