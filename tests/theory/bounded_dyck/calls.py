@@ -92,11 +92,12 @@ def calls():
         "bounded_dyck.approximate.lipschitz": (approximate.lipschitz, dict(layer=balanced)),
         "bounded_dyck.approximate.miss": (approximate.miss, dict(layer=balanced, language=dyck)),
         "bounded_dyck.approximate.reach": (approximate.reach, dict(layer=balanced, language=dyck, share=0.5)),
-        "bounded_dyck.balance.balanced_layer": (balance.balanced_layer, dict(language=dyck, rng=0, scale=1.0)),
+        "bounded_dyck.balance.balanced_layer": (balance.balanced_layer, dict(language=dyck, rng=0, scale=1.0,
+                                                                             decoder=True)),
         "bounded_dyck.balance.balancing_values": (balance.balancing_values, dict(Z=balanced.Z, language=dyck)),
         "bounded_dyck.balance.residual": (balance.residual, dict(Z=balanced.Z, language=dyck)),
         "bounded_dyck.balance.closing_accuracy": (balance.closing_accuracy, dict(layer=balanced, language=dyck,
-                                                                                 bags=dyck_bags)),
+                                                                                 bags=dyck_bags, head=None)),
         **{f"bounded_dyck.balance.{f.__name__}": (f, dict(layer=balanced, language=dyck, scaled=False))
            for f in (balance.contributions, balance.insertions)},
         **{f"bounded_dyck.balance.{f.__name__}": (f, dict(layer=balanced, language=dyck, lengths=[1, 4]))
