@@ -301,14 +301,14 @@ class Erratum(str):
 
 
 class FalseAsPrinted(Erratum):
-    """What is false for the settings that the paper is about, by a number at one of them."""
+    """Error: false for the settings that the paper is about, by a number at one of them."""
 
     heading = "False as printed"
     needs = ("stands", "quoted", "setting", "found")
 
 
 class RefutedInPart(Erratum):
-    """What is false in a part of the settings that the paper is about, or in one clause, by a number there."""
+    """Error in a part of the settings that the paper is about, or in one clause, by a number there."""
 
     heading = "Refuted in part"
     needs = FalseAsPrinted.needs

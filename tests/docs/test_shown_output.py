@@ -1,4 +1,4 @@
-"""What pages show of their blocks' output is compared when they run, and no block shows it in another form."""
+"""Output that pages show is compared when their blocks run, and no block shows it in another form."""
 
 import ast
 import re

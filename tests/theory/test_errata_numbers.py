@@ -55,7 +55,7 @@ def test_more_statements_than_a_few_are_accused_of_nothing():
 
 
 def omega_0(m):
-    """Of Lemma 8, from h = M^-(2 - omega_0) at the lower zero of exp(x) - (M - 1) x."""
+    """The excess of Lemma 8, from h = M^-(2 - omega_0) at the lower zero of exp(x) - (M - 1) x."""
     return 1 + math.log(brentq(lambda x: math.exp(x) - (m - 1) * x, 0, 1)) / math.log(m)
 
 
@@ -109,7 +109,7 @@ def test_cards_and_screens_name_the_class_of_an_erratum():
 
 
 class Runs:
-    """What a closed form asks of simulations."""
+    """Simulations as a closed form asks them."""
 
     def __init__(self, classes):
         self.setting = Setting("some", classes, 1.0, 1e-3, 100.0)

@@ -48,7 +48,7 @@ def footnote(steps: int, seeds: Sequence[int], data_seed: int, scale: float) -> 
 
 
 def replicated(seeds: Sequence[int], data_seeds: Sequence[int], scale: float) -> dict:
-    """What attention held uniform gains at length on prefixes drawn anew, seed by seed, by decoder and data seed.
+    """Gain at length of attention held uniform on prefixes drawn anew, seed by seed, by decoder and data seed.
 
     The mean over all seeds has Student's interval over seeds, those of one data seed taken for independent.
     """

@@ -97,7 +97,7 @@ def sizes(name: str, flow: Trajectory) -> dict[str, int]:
 
 
 def read(name: str, flow: Trajectory) -> Equal:
-    """What a flow says of its training.
+    """Training of a flow, as it records it.
 
     Raises
     ------
@@ -143,7 +143,7 @@ def _as_frequent(name: str, flow: Trajectory, own: Mapping[str, int]) -> None:
 
 
 def same(name: str, flows: Mapping[str, Trajectory], classes: SequenceClasses) -> Equal:
-    """What all flows of one training say of it, which must be what its classes say.
+    """Training of several flows, which must be one, and that of its classes.
 
     Raises
     ------

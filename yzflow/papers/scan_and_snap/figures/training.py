@@ -38,7 +38,7 @@ def of_run(run: Trajectory) -> str:
 
 
 def step_of(run: Trajectory) -> str:
-    """What a unit of time is, in words."""
+    """Unit of time, in words."""
     if run.dataset.attrs.get("simulator") == "gradient_flow":
         return "time (SGD steps)"
     name = run.parameters.get("optimizer") or "sgd"

@@ -327,7 +327,7 @@ def _slow_and_slower(
 
 
 def _read_levels(panels: Panels) -> list[tuple[Equal, Mapping[str, Trajectory]]]:
-    """What the flows of each panel say of their training."""
+    """Training of each panel, as its flows record it."""
     panels = checks.listed("panels", panels, "be a sequence of pairs (classes, decoder -> trajectory)")
     if not panels:
         raise checks.reject("panels", "have one panel or more", "none")
