@@ -5,6 +5,7 @@ step. Nothing here imports what it is the reference for.
 """
 
 import numpy as np
+import scipy
 
 
 def dense_counts(data):
@@ -121,6 +122,20 @@ def theory_flow(data, Z, h):
         inner = (np.outer(F[:, n], F[:, n]) - np.eye(len(F))) @ F @ weighted_beta[n]
         dZ[data.query[n]] += F[:, n] * inner / K
     return dZ, 1 / (K * (M - 1 + np.exp(M * h)))
+
+
+def integrated_full_flow(data, times, eta_y, eta_z):
+    """Z of `full_flow` from zero at these times, (times, queries, tokens)."""
+    shape = (data.query.max() + 1, data.n_tokens)
+    size = shape[0] * shape[1]
+
+    def rate(t, state):
+        dZ, dY = full_flow(data, state[:size].reshape(shape), state[size:].reshape(data.n_tokens, data.vocab_size))
+        return np.concatenate([eta_z * dZ.ravel(), eta_y * dY.ravel()])
+
+    options = {"method": "DOP853", "t_eval": times, "rtol": 1e-10, "atol": 1e-13}
+    start = np.zeros(size + data.n_tokens * data.vocab_size)
+    return scipy.integrate.solve_ivp(rate, (0, times[-1]), start, **options).y[:size].T.reshape(-1, *shape)
 
 
 def scaled_difference(actual, expected):

@@ -69,7 +69,8 @@ def _sources():
 
 # Types of plain values, of which no class can be derived that were another field.
 _PLAIN = {"int", "float", "bool", "str", "list", "dict"}
-# A checker alone, which refuses what it does not know; and fields in balls, whose base class does.
+# A checker alone, which refuses what it does not know; fields in balls, whose base class does; and a figure of what has
+# a closed form for the theory flow alone.
 _OWN_EQUATIONS = {"yzflow/verify_flow.py", "yzflow/verify_cell.py", "theory/enclosures/fields.py",
                   "theory/enclosures/moments.py", "theory/enclosures/reading.py",
                   "yzflow/papers/scan_and_snap/figures/transition.py"}  # fmt: skip

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from dynamics import Bags, DyckLanguage, Layer
 from dynamics.support import checks
-from theory.bounded_dyck.decoders import _closing_weights
+from theory.bounded_dyck._decoders import closing_weights
 from theory.bounded_dyck.networks import ReluNetwork
 
 # Numbers in the partial sums of (16) that the search for its minimum may hold at once.
@@ -255,7 +255,7 @@ def balanced_layer(
     Y = np.zeros((n_pairs + 1, language.n_brackets))
     if decoder:
         columns = 2 * (np.arange(n_pairs) // language.max_depth) + 1
-        Y[np.arange(n_pairs), columns] = _closing_weights(np.exp(R), language).ravel()
+        Y[np.arange(n_pairs), columns] = closing_weights(np.exp(R), language).ravel()
     return Layer(Z, Y, V)
 
 

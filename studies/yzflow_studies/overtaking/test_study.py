@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from figure_rules import drawn
-from written_out import lemma1
+from reference import integrated_full_flow
 
 from dynamics import SequenceClasses, gradient_flow
 from theory.scan_and_snap.proofs.slowdown import late_ratio
@@ -45,10 +45,10 @@ def test_two_classes_move_as_lemma_1_and_theorem_1_say(rates):
     eta_y, eta_z = rates
     t = np.array([10.0, 1000.0])
     found = study.two_classes(APART, np.log(t), eta_y=eta_y, eta_z=eta_z)
-    np.testing.assert_allclose(found["full"], lemma1(APART, t, eta_y, eta_z), rtol=1e-6, atol=1e-8)
-    theory = gradient_flow(
-        SequenceClasses(APART, [0, 0], vocab_size=2), eta_y=eta_y, eta_z=eta_z, t_end=1e3, times=t, decoder="theory"
-    )
+    classes = SequenceClasses(APART, [0, 0], vocab_size=2)
+    full = integrated_full_flow(classes.population(), t, eta_y, eta_z)[:, 0]
+    np.testing.assert_allclose(found["full"], full, rtol=1e-6, atol=1e-8)
+    theory = gradient_flow(classes, eta_y=eta_y, eta_z=eta_z, t_end=1e3, times=t, decoder="theory")
     np.testing.assert_allclose(found["theory"], theory.dataset["z"].values[:, 0], rtol=1e-5, atol=1e-7)
 
 

@@ -10,7 +10,7 @@ import xarray as xr
 from figure_rules import drawn
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from written_out import lemma1
+from reference import integrated_full_flow
 
 from dynamics import Layer, SequenceClasses
 from theory.scan_and_snap.proofs import true_gradient
@@ -193,7 +193,8 @@ def test_with_moving_features_two_classes_are_enough_for_a_distinct_token_to_los
     found = values.moved(**setting)
     assert found["turns"] and found["loses"]
     np.testing.assert_allclose(found["velocity"][:2], [9.0e-5, -1.05e-4], rtol=0.01)
-    z = lemma1(setting["probabilities"], np.array([49.5, 50.5, 99.5, 100.5, 10_000.0]), 1.0, 0.5)[:, 1]
+    bags = SequenceClasses(setting["probabilities"], [0, 0], vocab_size=2).population()
+    z = integrated_full_flow(bags, np.array([49.5, 50.5, 99.5, 100.5, 10_000.0]), 1.0, 0.5)[:, 0, 1]
     np.testing.assert_allclose(found["velocity"][:2], [z[1] - z[0], z[3] - z[2]], rtol=1e-3)
     assert found["z"][-1] == pytest.approx(z[-1], rel=1e-6) and z[-1] == pytest.approx(-0.086, abs=5e-4)
     # With frozen features the theorem for equal overlaps holds for the same two classes.

@@ -11,6 +11,7 @@ import numpy as np
 from dynamics import Objective, SequenceClasses, Trajectory
 from dynamics.support import checks
 from theory import attention, decoder
+from yzflow.papers.scan_and_snap.phase_transition import recorded_sizes
 
 # How far numbers of a flow may be from those that they are told to be, relatively.
 _CLOSE = 1e-3
@@ -72,8 +73,8 @@ class Equal:
         return f"K = {self.n_classes}, M = {self.vocab_size:,}, overlap {self.overlap:.3g}"
 
 
-def sizes(name: str, flow: Trajectory) -> dict[str, int]:
-    """K and M of a flow of plain steps from zero, the training that t* is about.
+def check_plain(name: str, flow: Trajectory) -> None:
+    """Refuse a flow that is not of plain steps from zero, the training that t* is about.
 
     Raises
     ------
@@ -93,18 +94,20 @@ def sizes(name: str, flow: Trajectory) -> dict[str, int]:
     ):
         if value != wanted:
             raise checks.reject(name, word, checks.brief(value))
-    return {"vocab_size": int(dataset["multiplicity"].sum()), "n_classes": dataset.sizes["next_token"]}
 
 
 def read(name: str, flow: Trajectory) -> Equal:
     """Training of a flow, as it records it.
 
+    A theory flow records by its decoder how frequent classes are. Other flows do not: see `check_classes`.
+
     Raises
     ------
     ValueError
-        If the training is another than the closed forms are about; the error says in what.
+        If what is recorded is another training than the closed forms are about; the error says in what.
     """
-    own = sizes(name, flow)
+    check_plain(name, flow)
+    own = recorded_sizes(flow)
     dataset, parameters = flow.dataset, flow.parameters
     start = dataset["attention"].isel(time=0).values  # P(l|n), at zero logits
     unit = start / np.linalg.norm(start, axis=1, keepdims=True)
@@ -168,6 +171,17 @@ def _alike(first: Equal, other: Equal) -> bool:
     return bool(np.allclose(mine, its, rtol=1e-9, atol=0))
 
 
+def begins_on(run: Trajectory, classes: SequenceClasses, close: float) -> bool:
+    """Whether attention at the start is P(l|n) of these classes, up to ``close``, as it is at zero logits."""
+    start, shares = run.dataset["attention"].isel(time=0).values, classes.probabilities.toarray()
+    if recorded_sizes(run) != {"vocab_size": classes.vocab_size, "n_classes": classes.n_classes}:
+        return False
+    width = min(shares.shape[1], start.shape[1])
+    if shares[:, width:].any() or start[:, width:].any():
+        return False
+    return bool(np.abs(shares[:, :width] - start[:, :width]).max() <= close)
+
+
 def check_classes(name: str, flow: Trajectory, classes: SequenceClasses) -> None:
     """Refuse classes that a flow is not of, or that are not equally frequent.
 
@@ -177,15 +191,10 @@ def check_classes(name: str, flow: Trajectory, classes: SequenceClasses) -> None
         If the flow is of others.
     """
     checks.instance("classes", classes, SequenceClasses)
-    start = flow.dataset["attention"].isel(time=0).values
-    own = classes.probabilities.toarray()
-    given = (classes.n_classes, classes.vocab_size)
-    recorded = (flow.dataset.sizes["next_token"], int(flow.dataset["multiplicity"].sum()))
-    width = min(own.shape[1], start.shape[1])
-    apart = given != recorded or own[:, width:].any() or start[:, width:].any()
-    if apart or np.abs(own[:, :width] - start[:, :width]).max() > _CLOSE:
-        rule = f"be flows of the classes beside them, with K = {given[0]} and M = {given[1]}"
-        raise checks.reject(name, rule, f"K = {recorded[0]} and M = {recorded[1]}, or other tokens")
+    if not begins_on(flow, classes, _CLOSE):
+        rule = f"be flows of the classes beside them, with K = {classes.n_classes} and M = {classes.vocab_size}"
+        own = recorded_sizes(flow)
+        raise checks.reject(name, rule, f"K = {own['n_classes']} and M = {own['vocab_size']}, or other tokens")
     if np.ptp(classes.class_weights) > 1e-9:
         raise checks.reject(
             name, "be of equally frequent classes, for which t* is", checks.brief(classes.class_weights)

@@ -68,16 +68,15 @@ def by_token(z: np.ndarray, n_classes: int) -> np.ndarray:
     return np.concatenate([z[..., :1], own], axis=-1)
 
 
-def compared(
-    classes: SequenceClasses, ends: Sequence[np.ndarray], *, eta_y: float, eta_z: float, steps: int
-) -> dict[str, Any]:
-    """Numbers of `said`: logits at the ends of runs of SGD, each by token, in their mean, and of the full flow."""
+def full_flow(classes: SequenceClasses, *, eta_y: float, eta_z: float, steps: int) -> np.ndarray:
+    """Logits of the full flow after ``steps``, by token: what SGD at each T is compared with."""
     flow = gradient_flow(classes, eta_y=eta_y, eta_z=eta_z, t_end=steps, solver=Solver(time_scale="log"))
-    both = {
-        "sgd": np.mean(ends, axis=0),
-        "flow": by_token(flow.dataset["z"].to_numpy()[-1, 0], classes.n_classes),
-    }
-    found: dict[str, Any] = {"steps": steps, "distinct": len(both["flow"]) - 1}
-    for who, z in both.items():
+    return by_token(flow.dataset["z"].to_numpy()[-1, 0], classes.n_classes)
+
+
+def compared(ends: Sequence[np.ndarray], flow: np.ndarray, *, steps: int) -> dict[str, Any]:
+    """Numbers of `said`: the mean of the logits at the ends of runs of SGD, each by token, and those of `full_flow`."""
+    found: dict[str, Any] = {"steps": steps, "distinct": len(flow) - 1}
+    for who, z in {"sgd": np.mean(ends, axis=0), "flow": flow}.items():
         found |= {who: float(z[0]), f"{who}_fallen": int((z[1:] < 0).sum())}
     return found

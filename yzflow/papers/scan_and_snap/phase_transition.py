@@ -200,10 +200,11 @@ def attention_speed(trajectory: Trajectory, *, next_token: int = 0) -> xr.DataAr
 
 def exact_transition(trajectory: Trajectory) -> float:
     """t* for the sizes and the rate of a trajectory, of next tokens drawn equally often, by plain steps from zero."""
-    return decoder.transition_time(**_sizes(trajectory), eta_y=trajectory.parameters["eta_y"])
+    return decoder.transition_time(**recorded_sizes(trajectory), eta_y=trajectory.parameters["eta_y"])
 
 
-def _sizes(trajectory: Trajectory) -> dict[str, int]:
+def recorded_sizes(trajectory: Trajectory) -> dict[str, int]:
+    """M and K of the data that a trajectory was trained on, as the functions of `theory` take them."""
     dataset = trajectory.dataset
     return {"vocab_size": int(dataset["multiplicity"].sum()), "n_classes": dataset.sizes["next_token"]}
 
@@ -284,7 +285,7 @@ class TransitionTimes:
 def transition_times(flows: Mapping[str, Trajectory], *, eta_y: float) -> TransitionTimes:
     """The row for the flows of `fidelity_flows` on classes of `SequenceClasses.single_common_token`."""
     first = next(iter(flows.values()))
-    own = decoder.Decoder(**_sizes(first), eta_y=eta_y)
+    own = decoder.Decoder(**recorded_sizes(first), eta_y=eta_y)
     return TransitionTimes(
         eta_y,
         own.scanning_time,

@@ -38,17 +38,20 @@ def by_length(steps: int, seeds: int, ts: list[int], **setting: Any) -> dict[str
     classes = SequenceClasses.single_common_token(setting["n_classes"], setting["vocab_size"], common=setting["common"])
     k, rates = classes.n_classes, {name: setting[name] for name in ("eta_y", "eta_z")}
 
-    def flow(level: str, times: int = 1) -> dict[str, float]:
-        more = rates | {"eta_z": times * rates["eta_z"]}
-        run = gradient_flow(classes, **more, t_end=steps, decoder=level)
-        z = lengths.by_token(run.dataset["z"].to_numpy()[-1, 0], k)
+    def of(z: np.ndarray) -> dict[str, float]:
         return {"common": float(z[0]), "distinct": float(z[1])}
 
+    def theory(times: int) -> dict[str, float]:
+        more = rates | {"eta_z": times * rates["eta_z"]}
+        run = gradient_flow(classes, **more, t_end=steps, decoder="theory")
+        return of(lengths.by_token(run.dataset["z"].to_numpy()[-1, 0], k))
+
+    full = lengths.full_flow(classes, **rates, steps=steps)
     rows, told = [], []
     for length in (*ts, None):
         runs = lengths.trained(classes, **rates, steps=steps, seeds=seeds, length=length)
         z = np.array([lengths.by_token(run.dataset["z"].to_numpy()[-1, 0], k) for run in runs])
-        numbers = lengths.compared(classes, list(z), **rates, steps=steps)
+        numbers = lengths.compared(list(z), full, steps=steps)
         told.append(lengths.said(length, numbers))
         rows.append(
             {
@@ -60,7 +63,7 @@ def by_length(steps: int, seeds: int, ts: list[int], **setting: Any) -> dict[str
                 "fallen": numbers["sgd_fallen"],
             }
         )
-    found = {"full": flow("full"), "theory": flow("theory"), "printed": flow("theory", k)}
+    found = {"full": of(full), "theory": theory(1), "printed": theory(k)}
     return {**found, "rows": rows, "told": told, "times": rows[0]["common"] / found["full"]["common"]}
 
 

@@ -76,14 +76,14 @@ def _checked(panels: Panels) -> Panels:
             raise checks.reject("panels", "have a flow or more in each panel", "none")
         for name, run in runs.items():
             checks.one_of("panels", name, tuple(_LOOKS))
-            peak = decoder.transition_time(**equal.sizes("panels", run), eta_y=run.parameters["eta_y"])
+            equal.check_plain("panels", run)
             equal.check_classes("panels", run, setting.classes)
             own = (setting.eta_y, setting.eta_z, setting.t_end)
             recorded = (*(run.parameters[rate] for rate in ("eta_y", "eta_z")), float(run.dataset["time"][-1]))
             if own != recorded:
                 rule = "have flows at the eta_Y, eta_Z and last time {:g}, {:g}, {:g} of their setting".format(*own)
                 raise checks.reject("panels", rule, ", ".join(f"{number:g}" for number in recorded))
-            _check_length(setting, peak)
+            _check_length(setting, pt.exact_transition(run))
     return panels
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import numpy as np
 import xarray as xr
 
 from dynamics import Optimizer, SequenceClasses, Trajectory
 from dynamics.support import checks
+from yzflow.papers.scan_and_snap.equal import begins_on
+from yzflow.papers.scan_and_snap.phase_transition import recorded_sizes
 
+_ROUNDING = 1e-6  # of shares that were recorded
 _NAMES = {"sgd": "SGD", "adam": "Adam", "adamw": "AdamW", "sign": "sign descent"}
 _WITH_MOMENTUM = ("sgd", "sign")
 
@@ -47,14 +49,10 @@ def step_of(run: Trajectory) -> str:
 
 def data_of(run: Trajectory) -> str:
     """The data of a trajectory in words: Syn-Small, or its sizes."""
-    own, small = run.dataset, SequenceClasses.syn_small()
-    sizes = (own.sizes["next_token"], int(own["multiplicity"].sum()))
-    start, expected = own["attention"].isel(time=0).values, small.probabilities.toarray()
-    if sizes == (small.n_classes, small.vocab_size) and start.shape[1] <= expected.shape[1]:
-        expected, rest = expected[:, : start.shape[1]], expected[:, start.shape[1] :]
-        if not rest.any() and np.allclose(start, expected, atol=1e-12):
-            return "Syn-Small"
-    return f"{sizes[0]} next tokens of {sizes[1]:,}"
+    if begins_on(run, SequenceClasses.syn_small(), _ROUNDING):
+        return "Syn-Small"
+    own = recorded_sizes(run)
+    return f"{own['n_classes']} next tokens of {own['vocab_size']:,}"
 
 
 def common_of(run: Trajectory) -> str:

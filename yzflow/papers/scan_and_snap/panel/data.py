@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,52 +23,82 @@ def sgd_logits(setting: dict, *, length: int | None = 128, seeds: int = SEEDS, r
     -------
     dict
         ``t``: steps, logarithmically spaced, the first and the last among them; ``z``: of each seed at each of them the
-        logits of the common and the distinct tokens, means over the classes; ``loss``, likewise; ``told``: the sentence
-        on T.
+        logits of the common and the distinct tokens, means over the classes; ``loss``, likewise.
     """
-    name = ("K", "M", "common", "etaY", "etaZ")
-    steps = min(int(setting["end"]), MAX_STEPS)
-    return _runs(*(setting[key] for key in name), steps, tuple(setting["distinct"]), length, seeds, records)
+    return _runs(_training_of(setting), length, seeds, records)
 
 
 def by_length(setting: dict, *, seeds: int = SEEDS) -> dict:
-    """The runs of `sgd_logits` by the length of their sequences, as `lengths.named` has it."""
+    """The runs of `sgd_logits` by the length of their sequences, as `lengths.named` has it.
+
+    ``told`` of each is the sentence on T.
+    """
     longest = sorted(lengths.LENGTHS, key=lambda length: -(length or 0))  # first, since it takes longest
     with ThreadPoolExecutor() as pool:
         made = pool.map(lambda length: sgd_logits(setting, length=length, seeds=seeds), longest)
         runs = dict(zip(longest, made, strict=True))
+    training = _training_of(setting)
+    for length, run in runs.items():
+        ends = [np.array(z[-1]) for z in run["z"]]
+        numbers = lengths.compared(ends, _full_flow(training), steps=training.steps)
+        runs[length] = run | {"told": lengths.said(length, numbers)}
     return {lengths.named(length): runs[length] for length in lengths.LENGTHS}
 
 
+class _Training(NamedTuple):
+    """A setting of the panel, as the caches below know it."""
+
+    n_classes: int
+    vocab_size: int
+    common: float
+    distinct: tuple[float, ...]
+    eta_y: float
+    eta_z: float
+    steps: int
+
+    @property
+    def classes(self) -> SequenceClasses:
+        return SequenceClasses.single_common_token(
+            self.n_classes, self.vocab_size, common=self.common, distinct=self.distinct
+        )
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {"eta_y": self.eta_y, "eta_z": self.eta_z, "steps": self.steps}
+
+
+def _training_of(setting: dict) -> _Training:
+    return _Training(
+        n_classes=setting["K"],
+        vocab_size=setting["M"],
+        common=setting["common"],
+        distinct=tuple(setting["distinct"]),
+        eta_y=setting["etaY"],
+        eta_z=setting["etaZ"],
+        steps=min(int(setting["end"]), MAX_STEPS),
+    )
+
+
 @cache  # the explorer and pages of statements show the same runs
-def _runs(
-    n_classes: int,
-    vocab_size: int,
-    common: float,
-    eta_y: float,
-    eta_z: float,
-    steps: int,
-    distinct: tuple[float, ...],
-    length: int | None,
-    seeds: int,
-    records: int,
-) -> dict:
-    classes = SequenceClasses.single_common_token(n_classes, vocab_size, common=common, distinct=distinct)
+def _full_flow(training: _Training) -> np.ndarray:
+    return lengths.full_flow(training.classes, **training.options)
+
+
+@cache
+def _runs(training: _Training, length: int | None, seeds: int, records: int) -> dict:
+    steps = training.steps
     found: dict = {"t": [], "z": [], "loss": []}
-    ends = []
-    for run in lengths.trained(classes, eta_y=eta_y, eta_z=eta_z, steps=steps, seeds=seeds, length=length):
+    for run in lengths.trained(training.classes, **training.options, seeds=seeds, length=length):
         data = run.dataset
         time = data["time"].to_numpy()
         shown = np.unique(np.searchsorted(time, np.geomspace(1, steps, records)).clip(max=len(time) - 1))
         shown = np.concatenate([[0], shown[shown > 0]])
-        z = lengths.by_token(data["z"].to_numpy()[shown, 0], n_classes)
-        ends.append(z[-1])
+        z = lengths.by_token(data["z"].to_numpy()[shown, 0], training.n_classes)
         found["t"] = time[shown].tolist()
         # Significant digits: inside the assumptions a logit moves by billionths.
         found["z"].append([[float(f"{value:.7g}") for value in row] for row in z])
         found["loss"].append(data["loss"].to_numpy()[shown].round(6).tolist())
-    numbers = lengths.compared(classes, ends, eta_y=eta_y, eta_z=eta_z, steps=steps)
-    return found | {"told": lengths.said(length, numbers)}
+    return found
 
 
 def collect(progress: bool = False) -> dict:

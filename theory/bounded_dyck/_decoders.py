@@ -11,7 +11,7 @@ from dynamics.support import checks
 _LEFT_BY_ROUNDING = 4 * np.finfo(float).eps
 
 
-def _closing_weights(coordinates: np.ndarray, language: DyckLanguage) -> np.ndarray:
+def closing_weights(coordinates: np.ndarray, language: DyckLanguage) -> np.ndarray:
     """Weights (k, D) of the pairs with which the last unmatched bracket outweighs all others, at each query.
 
     Level by level: the least weight that outweighs any other type's brackets at lower levels, and a share 1/D more.
