@@ -24,6 +24,7 @@ from yzflow.watching.claimed import known_rivals
 from yzflow.watching.rates import induced
 from yzflow.watching.recording import AXES, FORMAT, JOINED, Recording
 from yzflow.watching.rivals import foreseen
+from yzflow.watching.training import Training, is_torch_optimizer, learning_rate, optimizer_facts, trainer_callback
 
 if TYPE_CHECKING:
     from yzflow.watching.report import WatchReport
@@ -118,7 +119,7 @@ def watch(
             raise checks.reject("every", "be 'log' or a number of steps", repr(every))
     else:
         checks.integer("every", every, minimum=1)
-    if not (optimizer is None or isinstance(optimizer, Optimizer) or _is_torch_optimizer(optimizer)):
+    if not (optimizer is None or isinstance(optimizer, Optimizer) or is_torch_optimizer(optimizer)):
         raise checks.reject("optimizer", "be one of PyTorch's or a yzflow.Optimizer", checks.brief(optimizer))
     if rates is not None:
         values = checks.finite_array("rates", rates, ndim=1)
@@ -172,17 +173,14 @@ class Recorder:
     ) -> None:
         self.model, self.adapter, self._probe, self._every = model, adapter, probe, every
         self._learning_rate = learning_rate
-        self._rates, self._optimizer, self._batch = rates, optimizer, batch_size
+        self._rates, self._batch, self._training = rates, batch_size, Training(optimizer)
         self._path = None if path is None else checks.path("path", path)
         places = np.tile(np.arange(probe.context.shape[1]), (min(len(probe.tokens), _REORDERED), 1))
         self._order = np.random.default_rng(0).permuted(places, axis=1)
         self._predict_at: str | tuple[int, ...] = () if predict_at is None else predict_at
         self._rows: list[dict[str, Any]] = []
         self._stored: list[xr.Dataset] = []
-        self._handles: list[Any] = []
         self._step = self._next = 0
-        self._sequences = self._seen = 0
-        self._length = 0  # of the longest sequences that train the model, where they are seen
         self._vocabulary = 0
         if self._path is not None and self._path.exists():
             self._resume(Recording.load(self._path))
@@ -193,28 +191,13 @@ class Recorder:
         return f"<Recorder: {self.adapter.kind}, {len(self._rows)} records until step {self._step}>"
 
     def __enter__(self) -> Recorder:
-        if self._handles:
-            raise RuntimeError("this recorder records already")
-        try:
-            from torch.optim import optimizer
-        except ImportError:
-            raise RuntimeError("following an optimizer needs PyTorch: call `step` after each step instead") from None
-        hook = optimizer.register_optimizer_step_post_hook(self._after)
-        self._handles = [hook]
-        if hasattr(self.model, "register_forward_pre_hook"):
-            self._handles.append(self.model.register_forward_pre_hook(self._before, with_kwargs=True))
+        self._training.follow(self.model, self._count)
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._leave()
+        self._training.leave()
         if error[0] is None and self._rows[-1]["step"] != self._step:
             self._record()
-
-    def _leave(self) -> None:
-        """Follow no steps any more."""
-        for handle in self._handles:
-            handle.remove()
-        self._handles = []
 
     def callback(self) -> Any:
         """A callback of Hugging Face's Trainer, which records while it trains: ``Trainer(.., callbacks=[..])``.
@@ -224,40 +207,7 @@ class Recorder:
         RuntimeError
             Without transformers.
         """
-        try:
-            from transformers import TrainerCallback
-        except ImportError:
-            raise RuntimeError("a callback of the Trainer needs transformers") from None
-        recorder = self
-
-        class Watching(TrainerCallback):
-            """Opens and closes a recorder with the training."""
-
-            def on_train_begin(self, args: Any, state: Any, control: Any, **given: Any) -> None:
-                recorder._leave()  # of a training that ended in an error, and said nothing
-                recorder.__enter__()
-
-            def on_train_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:
-                recorder.__exit__(None)
-
-        return Watching()
-
-    def _before(self, model: Any, args: tuple, given: dict[str, Any]) -> None:
-        """Count the sequences that train the model, and see how long they are."""
-        if model.training:
-            first = next((one for one in (*args, *given.values()) if hasattr(one, "shape") and len(one.shape)), None)
-            if first is not None:
-                self._seen += int(first.shape[0])
-                self._length = max(self._length, int(first.shape[1]) if len(first.shape) > 1 else 0)
-
-    def _after(self, optimizer: Any, args: tuple, given: dict[str, Any]) -> None:
-        held = {id(one) for group in optimizer.param_groups for one in group["params"]}
-        if any(id(one) in held for one in self.model.parameters()):
-            if getattr(optimizer, "found_inf", None):  # a fused optimizer is called for a step that it then skips
-                self._seen = 0
-                return
-            self._optimizer = optimizer
-            self._count()
+        return trainer_callback(self, self._training.leave)
 
     def step(self, model: Any = None) -> None:
         """Count one step of a loop that nothing else counts, and record if it is one to be recorded.
@@ -272,19 +222,20 @@ class Recorder:
         RuntimeError
             In a ``with`` block, where the steps of the optimizer are counted.
         """
-        if self._handles:
+        if self._training.followed:
             raise RuntimeError("steps are counted in a `with` block: do not call `step` there")
-        before = self.model, self._step, self._sequences, self._seen
+        training = self._training
+        before = self.model, self._step, training.sequences, training.seen
         try:
             self.model = self.model if model is None else model
             self._count()
         except BaseException:  # what cannot be looked at is no step
-            self.model, self._step, self._sequences, self._seen = before
+            self.model, self._step, training.sequences, training.seen = before
             raise
 
     def _count(self) -> None:
         self._step += 1
-        self._sequences, self._seen = self._sequences + self._seen, 0
+        self._training.sequences, self._training.seen = self._training.sequences + self._training.seen, 0
         if self._step >= self._next:
             self._record()
 
@@ -354,7 +305,7 @@ class Recorder:
 
     def _learning_rates(self, layers: int, heads: int) -> tuple[float, np.ndarray, np.ndarray]:
         """The optimizer's rate, and eta_Y and eta_Z by layer and head, NaN where not known."""
-        seen = _rate(self._optimizer, self.model)
+        seen = learning_rate(self._training.optimizer, self.model)
         rate, found = self._learning_rate if math.isnan(seen) else seen, np.full((2, layers, heads), np.nan)
         if self._rates is not None:
             found[:] = np.reshape(self._rates, (2, 1, 1))
@@ -392,13 +343,13 @@ class Recorder:
             "parts": list(self.adapter.parts(self.model)),
             "vocabulary": self._vocabulary,
             "sequences": len(probe.tokens),
-            "length": self._length or int(probe.tokens.shape[1]),
+            "length": self._training.length or int(probe.tokens.shape[1]),
             "one_query": probe.one_query,
             "counts": probe.counts.tolist(),
             "probe": digest,
-            "batch": self._sequences / self._step if self._sequences else float(self._batch),
-            "counted": self._sequences,
-            "optimizer": _optimizer_facts(self._optimizer),
+            "batch": self._training.sequences / self._step if self._training.sequences else float(self._batch),
+            "counted": self._training.sequences,
+            "optimizer": optimizer_facts(self._training.optimizer),
         }
 
     def _resume(self, before: Recording) -> None:
@@ -424,8 +375,8 @@ class Recorder:
         stored = [str(name) for name in data.data_vars if "asked" in data[name].dims]
         self._stored = [data[stored].sel(asked=[step]).drop_vars(["share", "query"]) for step in before.asked]
         self._step = self._rows[-1]["step"]
-        self._sequences = facts["counted"]
-        self._length = facts["length"]
+        self._training.sequences = facts["counted"]
+        self._training.length = facts["length"]
         self._next = self._following()
 
     def report(self, *, now: int | None = None) -> WatchReport:
@@ -455,35 +406,3 @@ def _without_itself(attention: np.ndarray) -> np.ndarray:
     context = attention[..., :-1]
     total = context.sum(axis=-1, keepdims=True)
     return np.where(total > 0, context / np.where(total > 0, total, 1.0), 1 / context.shape[-1])
-
-
-def _is_torch_optimizer(value: Any) -> bool:
-    groups = getattr(value, "param_groups", None)
-    return isinstance(groups, list) and all(isinstance(one, dict) and {"params", "lr"} <= set(one) for one in groups)
-
-
-def _rate(optimizer: Any, model: Any) -> float:
-    """The largest learning rate of the parameters of the model; NaN without an optimizer."""
-    if optimizer is None or isinstance(optimizer, Optimizer):
-        return math.nan
-    groups = optimizer.param_groups
-    if hasattr(model, "parameters"):
-        mine = {id(one) for one in model.parameters()}
-        groups = [one for one in groups if any(id(part) in mine for part in one["params"])]
-    return max((float(one["lr"]) for one in groups), default=math.nan)
-
-
-def _optimizer_facts(optimizer: Any) -> dict[str, Any] | None:
-    """Name and plain options of an optimizer."""
-    if optimizer is None:
-        return None
-    if isinstance(optimizer, Optimizer):
-        named = {"sgd": "SGD", "adam": "Adam", "adamw": "AdamW"}
-        return {**optimizer.parameters, "name": named.get(optimizer.name, optimizer.name), "lr": math.nan}
-    known = ("lr", "momentum", "weight_decay", "nesterov", "dampening", "maximize", "betas", "amsgrad")
-    options = {name: value for name, value in optimizer.param_groups[0].items() if name in known}
-    plain: dict[str, Any] = {
-        name: [float(one) for one in value] if isinstance(value, tuple) else float(value) if name == "lr" else value
-        for name, value in options.items()
-    }
-    return {"name": type(optimizer).__name__, **plain}

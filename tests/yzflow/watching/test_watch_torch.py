@@ -204,7 +204,7 @@ def test_a_callback_of_the_trainer_records_what_a_with_block_does():
         handler.on_train_begin(*events)
         losses = train(model)
         handler.on_train_end(*events)
-        assert not recorder._handles
+        assert not recorder._training.followed
         return losses, recorder
 
     (first, one), (second, other) = recorded(False), recorded(True)
