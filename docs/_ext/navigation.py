@@ -6,12 +6,15 @@ The pages' trees differ in links, which are relative, and in what is marked as t
 
 import functools
 import posixpath
+import re
 from urllib.parse import urlsplit
 
-from bs4 import BeautifulSoup, Tag
+from bs4 import BeautifulSoup
 from furo.navigation import get_navigation_tree
 from sphinx.application import Sphinx
 
+_MARK = "{{{{{}}}}}"  # of a place in the text whose value depends on the page
+_SLOT = re.compile(r' (class|checked|href)="\{\{(\w+)\}\}"')
 _WHOLE = {"collapse": False, "titles_only": True, "maxdepth": -1, "includehidden": True}
 
 
@@ -27,51 +30,59 @@ class Tree:
     """
 
     def __init__(self, html: str, page: str) -> None:
-        self._soup = BeautifulSoup(get_navigation_tree(html), "html.parser")
-        self._links: list[tuple[Tag, str]] = []
-        for link in self._soup.find_all("a", href=True):
-            there = str(link["href"])
-            if not urlsplit(there).scheme:
-                self._links.append((link, _joined(page, there)))
-        for element in self._soup.find_all(True):
+        soup = BeautifulSoup(get_navigation_tree(html), "html.parser")
+        self._targets: list[
+            tuple[str, str, list[str], str]
+        ] = []  # slot, address, slots of its parents, that of its item
+        self._usual: dict[str, str] = {}  # slot -> what stands there on a page that it has nothing to do with
+        names: dict[int, str] = {}
+        for number, element in enumerate(soup.find_all(["a", "li", "ul", "input"])):
             known = [name for name in element.get("class", []) if not name.startswith("current")]
-            _set(element, known)
+            names[id(element)] = slot = f"{'x' if element.name == 'input' else 'c'}{number}"
             if element.name == "input":
                 element.attrs.pop("checked", None)
+                element["checked"] = _MARK.format(slot)
+                self._usual[slot] = ""
+            else:
+                element["class"] = _MARK.format(slot)
+                self._usual[slot] = " ".join(known)
+        for link in soup.find_all("a", href=True):
+            there = str(link["href"])
+            if urlsplit(there).scheme:
+                continue
+            slot = f"h{len(self._targets)}"
+            link["href"] = _MARK.format(slot)
+            marked, item = [names[id(link)]], ""
+            for element in link.parents:
+                if element.name in ("li", "ul"):
+                    marked.append(names[id(element)])
+                if element.name == "li":
+                    item = item or names[id(element)]
+                    box = element.find("input", recursive=False)
+                    marked += [names[id(box)]] if box is not None else []
+            self._targets.append((slot, _joined(page, there), marked, item))
+        self._pieces = _SLOT.split(str(soup))
 
     def of(self, page: str) -> str:
         """The tree for the page of this address."""
-        marked: list[tuple[Tag, list[str]]] = []
-        last = None
-        for link, target in self._links:
-            link["href"] = "#" if target == page else _relative(target, posixpath.dirname(page))
-            if target != page:
-                continue
-            last = next((one for one in link.parents if one.name == "li"), last)
-            for element in (link, *link.parents):
-                if element.name not in ("a", "li", "ul") or any(element is one for one, _ in marked):
-                    continue
-                marked.append((element, list(element.get("class", []))))
-                _set(element, [*marked[-1][1], "current"])
-                box = element.find("input", recursive=False) if element.name == "li" else None
-                if box is not None:
-                    box["checked"] = ""
-        if last is not None:
-            last["class"] = [*last["class"], "current-page"]
-        html = str(self._soup)
-        for element, known in marked:
-            _set(element, known)
-            box = element.find("input", recursive=False) if element.name == "li" else None
-            if box is not None:
-                del box["checked"]
-        return html
-
-
-def _set(element: Tag, names: list[str]) -> None:
-    if names:
-        element["class"] = names
-    else:
-        element.attrs.pop("class", None)
+        folder = posixpath.dirname(page)
+        filled, marked, current = dict(self._usual), set(), ""
+        for slot, target, parents, item in self._targets:
+            filled[slot] = "#" if target == page else _relative(target, folder)
+            if target == page:
+                marked.update(parents)
+                current = item or current
+        for slot in marked:
+            filled[slot] = "yes" if slot[0] == "x" else f"{filled[slot]} current".strip()
+        if current:
+            filled[current] += " current-page"
+        pieces = iter(self._pieces)
+        found = [next(pieces)]
+        for name, slot, rest in zip(pieces, pieces, pieces, strict=True):
+            if value := filled[slot]:
+                found.append(f' {name}="{"" if slot[0] == "x" else value}"')
+            found.append(rest)
+        return "".join(found)
 
 
 def _joined(page: str, link: str) -> str:
