@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["Probe", "by_token", "entropy", "gains", "moved_by_order", "token_attention"]
+__all__ = ["Probe", "by_token", "entropy", "gains", "moved_by_order", "on_context", "token_attention"]
 
 _SMALL = 1e-12
 
@@ -25,18 +25,23 @@ class Probe:
         The most frequent next tokens, which are kept apart.
     kept : (S,) int array
         The most frequent tokens of the context, which are kept apart.
+    real : (n, T - 1) bool array
+        Positions of the context that are not padding.
     """
 
     tokens: np.ndarray
     following: np.ndarray
     classes: np.ndarray
     kept: np.ndarray
+    real: np.ndarray
 
     @classmethod
-    def of(cls, tokens: np.ndarray, *, n_classes: int, n_tokens: int) -> Probe:
+    def of(cls, tokens: np.ndarray, *, n_classes: int, n_tokens: int, real: np.ndarray | None = None) -> Probe:
         """A probe of sequences whose last column is the next token, with at most so many classes and tokens."""
         context, following = tokens[:, :-1], tokens[:, -1]
-        return cls(context, following, _frequent(following, n_classes), _frequent(context[:, :-1], n_tokens))
+        real = np.ones(context[:, :-1].shape, dtype=bool) if real is None else real
+        kept = _frequent(context[:, :-1][real], n_tokens)
+        return cls(context, following, _frequent(following, n_classes), kept, real)
 
     @property
     def query(self) -> np.ndarray:
@@ -67,14 +72,34 @@ class Probe:
     @property
     def shares(self) -> np.ndarray:
         """P(l|n): mean frequency of each kept token in the contexts of each class, (K, S)."""
-        uniform = np.full((len(self.tokens), 1, self.context.shape[1]), 1 / self.context.shape[1])
-        return token_attention(uniform, self)[0]
+        uniform = self.real / self.real.sum(axis=1, keepdims=True)
+        return token_attention(uniform[:, None], self)[0]
+
+    def orders(self, n: int) -> np.ndarray:
+        """Random orders of the contexts of the first sequences, (n, T - 1); padding stays where it is."""
+        places = np.tile(np.arange(self.context.shape[1]), (n, 1))
+        found = np.random.default_rng(0).permuted(places, axis=1)
+        for row, real in zip(found, self.real[:n], strict=True):
+            moved = row[real[row]]
+            row[:] = np.arange(len(row))
+            row[real] = moved
+        return found
 
 
 def _frequent(values: np.ndarray, most: int) -> np.ndarray:
     """The most frequent values, at most so many, in increasing order; of equally frequent ones the smaller."""
     found, counts = np.unique(values, return_counts=True)
     return np.sort(found[np.argsort(-counts, kind="stable")[:most]])
+
+
+def on_context(attention: np.ndarray) -> np.ndarray:
+    """Attention (.., T) on the context alone, renormalised; NaN where none of it is there, and where it is not known.
+
+    All of it may be on the query itself, and a mask may leave nothing.
+    """
+    context = attention[..., :-1]
+    total = context.sum(axis=-1, keepdims=True)
+    return np.where(total > 0, context / np.where(total > 0, total, 1.0), np.nan)
 
 
 def token_attention(attention: np.ndarray, probe: Probe) -> np.ndarray:
@@ -89,6 +114,7 @@ def token_attention(attention: np.ndarray, probe: Probe) -> np.ndarray:
     Returns
     -------
     (heads, K, S) array
+        NaN for a class with a sequence whose attention is NaN.
     """
     found = np.zeros((attention.shape[1], len(probe.classes), len(probe.kept)))
     place = np.searchsorted(probe.kept, probe.context).clip(max=len(probe.kept) - 1)
@@ -98,7 +124,8 @@ def token_attention(attention: np.ndarray, probe: Probe) -> np.ndarray:
         here, where = known[rows], place[rows]
         for head in range(attention.shape[1]):
             weights = attention[rows, head]
-            found[head, k] = np.bincount(where[here], weights[here], minlength=len(probe.kept)) / len(rows)
+            total = np.bincount(where[here], weights[here], minlength=len(probe.kept)) / len(rows)
+            found[head, k] = np.nan if np.isnan(weights).any() else total
     return found
 
 
@@ -115,11 +142,12 @@ def gains(attention: np.ndarray, shares: np.ndarray) -> np.ndarray:
     Returns
     -------
     (heads, K, S) array
-        NaN for tokens that the class lacks.
+        NaN for tokens that the class lacks, and for all of a class where one is not known or none has attention.
     """
     present = shares > 0
     with np.errstate(divide="ignore", invalid="ignore"):
         found = np.where(present, np.log(np.maximum(attention, np.finfo(float).tiny) / shares), np.nan)
+    found = np.where(attention.sum(axis=-1, keepdims=True) > 0, found, np.nan)
     weights = np.where(present, shares, 0.0)
     total = weights.sum(axis=-1, keepdims=True)
     mean = np.where(present, weights * found, 0.0).sum(axis=-1, keepdims=True) / np.where(total > 0, total, 1.0)
@@ -154,33 +182,33 @@ def moved_by_order(attention: np.ndarray, other: np.ndarray, order: np.ndarray) 
 def by_token(attention: np.ndarray, probe: Probe) -> np.ndarray:
     """Share of the variance of ln attention within sequences that (query, token) explains.
 
-    (n, heads, T - 1) -> (heads,); one where attention is a softmax of logits z over tokens, and where it is uniform.
+    (n, heads, T - 1) -> (heads,); one where attention is a softmax of logits z over tokens, and where it is uniform;
+    NaN where attention is NaN. Padding is left out.
     """
     logs = np.log(np.maximum(attention, np.finfo(float).tiny))
-    logs = logs - logs.mean(axis=-1, keepdims=True)
+    real, length = probe.real, probe.real.sum(axis=1)
+    logs = logs - np.where(real[:, None], logs, 0.0).sum(axis=-1, keepdims=True) / length[:, None, None]
     pairs = probe.query[:, None] * (int(probe.tokens.max()) + 1) + probe.context
-    _, pair = np.unique(pairs, return_inverse=True)
-    pair = pair.reshape(pairs.shape)
-    rows = np.repeat(np.arange(len(pairs)), pairs.shape[1])
+    _, pair = np.unique(pairs[real], return_inverse=True)
+    row = np.repeat(np.arange(len(pairs)), length)
     found = np.ones(attention.shape[1])
     for head in range(attention.shape[1]):
-        values = logs[:, head]
+        values = logs[:, head][real]
         total = float((values**2).sum())
-        if total > _SMALL * values.size:
-            found[head] = 1 - _residual(values, pair, rows) / total
+        if not total <= _SMALL * values.size:  # NaN, too
+            found[head] = 1 - _residual(values, pair.ravel(), row) / total
     return found
 
 
-def _residual(values: np.ndarray, pair: np.ndarray, rows: np.ndarray, rounds: int = 50) -> float:
+def _residual(values: np.ndarray, pair: np.ndarray, row: np.ndarray, rounds: int = 50) -> float:
     """Sum of squares that a constant for each sequence and one for each pair leave, by alternating means."""
-    left, flat = values.ravel().copy(), pair.ravel()
-    counts, length = np.bincount(flat), values.shape[1]
+    left, counts, lengths = values.copy(), np.bincount(pair), np.bincount(row)
     now = total = float((left**2).sum())
     for _ in range(rounds):
         before = now
-        left -= (np.bincount(flat, left) / counts)[flat]
-        left -= (np.bincount(rows, left) / length)[rows]
+        left -= (np.bincount(pair, left) / counts)[pair]
+        left -= (np.bincount(row, left) / lengths)[row]
         now = float((left**2).sum())
-        if before - now <= 1e-6 * total:
+        if not before - now > 1e-6 * total:
             break
     return now

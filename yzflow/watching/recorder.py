@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["Recorder", "watch"]
 
 _GROWTH = 1.25  # of one recorded step to the next
+_NAMED = 6  # heads that a warning names
 _REORDERED = 16  # sequences that are asked in another order, too
 
 
@@ -175,8 +176,8 @@ class Recorder:
         self._learning_rate = learning_rate
         self._rates, self._batch, self._training = rates, batch_size, Training(optimizer)
         self._path = None if path is None else checks.path("path", path)
-        places = np.tile(np.arange(probe.context.shape[1]), (min(len(probe.tokens), _REORDERED), 1))
-        self._order = np.random.default_rng(0).permuted(places, axis=1)
+        self._order = probe.orders(min(len(probe.tokens), _REORDERED))
+        self._unknown: set[tuple[int, ...]] = set()  # layers and heads whose attention was not known, and was told
         self._predict_at: str | tuple[int, ...] = () if predict_at is None else predict_at
         self._rows: list[dict[str, Any]] = []
         self._stored: list[xr.Dataset] = []
@@ -273,7 +274,8 @@ class Recorder:
         if probe.following.max() >= self._vocabulary:
             rule = f"have next tokens below {self._vocabulary}, of which the model knows so many"
             raise checks.reject("tokens", rule, int(probe.following.max()))
-        context, rest = _without_itself(seen.attention), _without_itself(other.attention)
+        context, rest = measures.on_context(seen.attention), measures.on_context(other.attention)
+        self._tell_unknown(np.isnan(context).any(axis=(1, 3)), np.isnan(seen.attention).any(axis=(1, 3)))
         kept = np.stack([measures.token_attention(one, probe) for one in context])
         logs = log_softmax(seen.logits, axis=1)
         centred = seen.logits - seen.logits.mean(axis=1, keepdims=True)
@@ -302,6 +304,17 @@ class Recorder:
         self._predict()
         if self._path is not None:
             self.recording.save(self._path)
+
+    def _tell_unknown(self, unknown: np.ndarray, nan: np.ndarray) -> None:
+        """Warn once of each layer and head, (layers, heads), whose attention on the context is not known."""
+        new = [at for at in map(tuple, np.argwhere(unknown).tolist()) if at not in self._unknown]
+        if new:
+            self._unknown.update(new)
+            where = ", ".join(f"layer {layer} head {head}" for layer, head in new[:_NAMED])
+            where += f" and {len(new) - _NAMED} more" if len(new) > _NAMED else ""
+            why = "it is NaN" if nan[new[0]] else "all of it is on the query itself, or on nothing"
+            said = f"attention on the context is not known at step {self._step} in {where} (from 0 on), as {why}"
+            warnings.warn(f"{said}; NaN is recorded, and nothing is scored of it", UserWarning, stacklevel=3)
 
     def _learning_rates(self, layers: int, heads: int) -> tuple[float, np.ndarray, np.ndarray]:
         """The optimizer's rate, and eta_Y and eta_Z by layer and head, NaN where not known."""
@@ -399,10 +412,3 @@ class Recorder:
         found = checks.path("path", path)
         self.recording.save(found)
         return found
-
-
-def _without_itself(attention: np.ndarray) -> np.ndarray:
-    """Attention (.., T) on the context alone, renormalised; uniform where all of it is on the query itself."""
-    context = attention[..., :-1]
-    total = context.sum(axis=-1, keepdims=True)
-    return np.where(total > 0, context / np.where(total > 0, total, 1.0), 1 / context.shape[-1])

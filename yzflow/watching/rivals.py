@@ -175,20 +175,21 @@ def outcome(recording: Recording, now: int) -> xr.Dataset:
     """Outcomes between a step and the end of a recording: 1 or 0 for each thing that can be foreseen.
 
     A gain that is the same at both ends, a lead that is shared, and a turn that the recording is too short for, say
-    nothing: NaN.
+    nothing: NaN. So does attention that was NaN at one end.
     """
     data = recording.dataset
     before, after = data.sel(step=now), data.isel(step=-1)
     change = (after["gain"] - before["gain"]).values
     gain = np.where(present(recording), after["gain"].values, -np.inf)
     first = gain == gain.max(axis=-1, keepdims=True)
-    shared = first.sum(axis=-1, keepdims=True) != 1
+    lost = (np.isnan(change) & present(recording)).any(axis=-1, keepdims=True)  # attention was not known at one end
+    shared = lost | (first.sum(axis=-1, keepdims=True) != 1)
     less = (after["entropy"] - before["entropy"]).values
     return said(
         recording,
         rises=np.where(np.isnan(change) | (change == 0), np.nan, change > 0),
         leads=np.where(shared, np.nan, first),
-        sparser=np.where(less == 0, np.nan, less < 0),
+        sparser=np.where(np.isnan(less) | (less == 0), np.nan, less < 0),
         turns=turned(recording, now),
     )
 

@@ -41,8 +41,8 @@ def turned(recording: Recording, now: int) -> np.ndarray:
     """Whether entropy has turned before each multiple in `AHEAD` of a step: (layer, head, ahead), 1 or 0.
 
     It has turned when, against its `heading` at the step, it has come back from its extreme since then by more than a
-    tenth of its range until then. NaN where it stood still at the step, and where the recording ends before: whatever
-    the outcome, so that what is scored does not depend on it.
+    tenth of its range until then. NaN where it stood still at the step, where it is NaN until then, and where the
+    recording ends before: whatever the outcome, so that what is scored does not depend on it.
     """
     steps, entropy = recording.steps, recording.dataset["entropy"].values
     towards = heading(recording.until(now))
@@ -55,7 +55,9 @@ def turned(recording: Recording, now: int) -> np.ndarray:
     for place, factor in enumerate(AHEAD):
         limit = factor * max(now, 1)
         if limit <= steps[-1]:
-            found[..., place] = back[steps[after] <= limit].any(axis=0)
+            within = steps[after] <= limit
+            lost = np.isnan(along[after][within]).any(axis=0)
+            found[..., place] = np.where(lost, np.nan, back[within].any(axis=0))
     return np.where((towards == 0)[..., None], np.nan, found)
 
 

@@ -64,10 +64,11 @@ def _rates(last: xr.Dataset) -> tuple[tuple[float, float], tuple[str, ...]]:
 def _layer(recording: Recording) -> dict[str, float]:
     """The layer of the paper: one attention by tokens, and a linear decoder of what it gathers."""
     data, facts = recording.dataset, recording.facts
+    explained = float(data["by_token"].isel(step=-1).min(skipna=False))
     found = {
         "one layer": 1 / data.sizes["layer"],
         "one head": 1 / data.sizes["head"],
-        "attention is a softmax of logits by query and token": float(data["by_token"].isel(step=-1).min()) / EXPLAINED,
+        "attention is a softmax of logits by query and token": explained / EXPLAINED,
         "each next token follows one query": facts["one_query"] / ONE_QUERY,
     }
     return found | {f"no part besides, but there is {part}": 0.0 for part in facts["parts"]}
@@ -75,8 +76,8 @@ def _layer(recording: Recording) -> dict[str, float]:
 
 def _order(last: xr.Dataset) -> dict[str, float]:
     """No positions, as far as another order of the context leaves attention where it was."""
-    moved = float(last["moved_by_order"].max())
-    return {assumptions.NO_POSITIONS.text: MOVED / moved if moved > 0 else math.inf}
+    moved = float(last["moved_by_order"].max(skipna=False))
+    return {assumptions.NO_POSITIONS.text: math.inf if moved == 0 else MOVED / moved}
 
 
 def _equal(counts: list[int]) -> dict[str, float]:
@@ -106,8 +107,8 @@ def _named(of: dict[str, Any]) -> str:
 
 def _start(first: xr.Dataset) -> dict[str, float]:
     """Zero start, as far as logits show it."""
-    gain = float(np.nanmax(np.abs(first["gain"].values)))
+    gain = float(np.abs(np.where(first["share"].values > 0, first["gain"].values, 0.0)).max())
     spread = float(first["spread"])
     started = int(first["step"]) == 0
     found = {assumptions.ZERO_DECODER.text: spread, assumptions.ZERO_ATTENTION.text: gain}
-    return {text: (START / size if size > 0 else math.inf) if started else math.nan for text, size in found.items()}
+    return {text: (math.inf if size == 0 else START / size) if started else math.nan for text, size in found.items()}
