@@ -34,6 +34,7 @@ __all__ = ["Recorder", "watch"]
 _GROWTH = 1.25  # of one recorded step to the next
 _NAMED = 6  # heads that a warning names
 _REORDERED = 16  # sequences that are asked in another order, too
+_ANSWERS = ("attention", "entropy", "loss", "spread")  # of the columns, those that the weights alone decide
 
 
 def watch(
@@ -183,6 +184,7 @@ class Recorder:
         self._stored: list[xr.Dataset] = []
         self._step = self._next = 0
         self._vocabulary = 0
+        self._said_equal = False
         if self._path is not None and self._path.exists():
             self._resume(Recording.load(self._path))
         else:
@@ -210,34 +212,55 @@ class Recorder:
         """
         return trainer_callback(self, self._training.leave)
 
-    def step(self, model: Any = None) -> None:
+    def step(self, model: Any = None, *, at: int | None = None) -> None:
         """Count one step of a loop that nothing else counts, and record if it is one to be recorded.
 
         Parameters
         ----------
         model : object, optional
             The model after the step, where each step makes another object.
+        at : int, optional
+            The number of the step, of a checkpoint for example; it is recorded. Default: the next one.
 
         Raises
         ------
         RuntimeError
             In a ``with`` block, where the steps of the optimizer are counted.
+        ValueError
+            If ``at`` is not above the last step.
+
+        Warns
+        -----
+        UserWarning
+            Once, if the model answers to the last bit as at the step that was recorded before.
         """
         if self._training.followed:
             raise RuntimeError("steps are counted in a `with` block: do not call `step` there")
+        at = None if at is None else checks.integer("at", at, minimum=self._step + 1)
         training = self._training
         before = self.model, self._step, training.sequences, training.seen
         try:
             self.model = self.model if model is None else model
-            self._count()
+            self._count(at)
         except BaseException:  # what cannot be looked at is no step
             self.model, self._step, training.sequences, training.seen = before
             raise
+        if not self._said_equal and self._rows[-1]["step"] == self._step and self._equal_rows():
+            self._said_equal = True
+            words = f"the model of step {self._step} answers as that of step {self._rows[-2]['step']}, to the last bit"
+            warnings.warn(f"{words}: are their weights equal? `step(model)` takes the new one", stacklevel=2)
 
-    def _count(self) -> None:
-        self._step += 1
+    def _equal_rows(self) -> bool:
+        """Whether the model answered as at the record before."""
+        if len(self._rows) < 2:
+            return False
+        last, before = self._rows[-1], self._rows[-2]
+        return all(np.array_equal(last[name], before[name], equal_nan=True) for name in _ANSWERS)
+
+    def _count(self, at: int | None = None) -> None:
+        self._step = self._step + 1 if at is None else at
         self._training.sequences, self._training.seen = self._training.sequences + self._training.seen, 0
-        if self._step >= self._next:
+        if at is not None or self._step >= self._next:
             self._record()
 
     def _following(self) -> int:
