@@ -1,6 +1,7 @@
 """Models that can be looked at: how attention and logits are had of each kind, and what it is built of.
 
-One table, `ADAPTERS`; a model of no kind in it is refused, and can be watched by two functions of the reader's.
+One table, `ADAPTERS`, which `families` goes on with; a model of no kind in it is refused, and can be watched by two
+functions of the reader's.
 """
 
 from __future__ import annotations
@@ -196,14 +197,22 @@ def _hugging_face(model: Any, tokens: np.ndarray) -> Look:
     before = getattr(model.config, "_attn_implementation", "eager")
     try:
         if before != "eager":  # fused kernels keep no attention
-            model.set_attn_implementation("eager")
+            _attend(model, "eager")
         with _quiet(model) as given:
             out = model(input_ids=given(tokens), output_attentions=True, use_cache=False)
             attention = np.stack([_numpy(one[..., -1:, :]) for one in out.attentions])
             return _checked_look(attention, _last(out.logits, tokens), tokens)
     finally:
         if before != "eager":
-            model.set_attn_implementation(before)
+            _attend(model, before)
+
+
+def _attend(model: Any, implementation: str) -> None:
+    """Choose how a model of Hugging Face computes attention, with the words of its version."""
+    if hasattr(model, "set_attn_implementation"):
+        model.set_attn_implementation(implementation)
+    else:  # before transformers 4.54
+        model.config._attn_implementation = implementation
 
 
 _OF_GPT = ("a residual link", "LayerNorm", "a feed-forward part")
@@ -212,13 +221,16 @@ _OF_GPT = ("a residual link", "LayerNorm", "a feed-forward part")
 def _gpt2_matrices(model: Any, tokens: np.ndarray) -> list[list[Matrices]]:
     base, found = model.transformer, []
     embedding, unembedding = base.wte.weight, model.lm_head.weight
-    for block in base.h:
+    options = model.config
+    for number, block in enumerate(base.h, start=1):
         layer = block.attn
         still = _still(embedding=embedding, unembedding=unembedding, output=layer.c_proj.weight)
         still |= _still(**dict.fromkeys(("query", "key", "value"), layer.c_attn.weight))
         query, key, value = np.split(_numpy(layer.c_attn.weight), 3, axis=1)
         parts = (_numpy(embedding), query, key, value, _numpy(layer.c_proj.weight), _numpy(unembedding))
-        found.append(_heads(*parts, layer.num_heads, still))
+        scale = float(np.sqrt(layer.head_dim)) if options.scale_attn_weights else 1.0
+        scale *= number if options.scale_attn_by_inverse_layer_idx else 1
+        found.append([replace(head, scale=scale) for head in _heads(*parts, layer.num_heads, still)])
     return found
 
 
@@ -415,7 +427,7 @@ ADAPTERS: tuple[Adapter, ...] = (
         "GPT-NeoX of Hugging Face",
         lambda model: "GPTNeoXForCausalLM" in _classes(model),
         _hugging_face,
-        lambda model: _OF_GPT,
+        lambda model: (*_OF_GPT, "rotary positions"),
         _neox_matrices,
     ),
     Adapter(
@@ -430,16 +442,19 @@ ADAPTERS: tuple[Adapter, ...] = (
 
 
 def adapter_of(model: Any) -> Adapter:
-    """The first entry of `ADAPTERS` that fits the model.
+    """The first entry of `ADAPTERS`, and then of `FAMILIES`, that fits the model.
 
     Raises
     ------
     ValueError
         If none does.
     """
-    for one in ADAPTERS:
+    from yzflow.watching.families import FAMILIES  # which are built of what stands here
+
+    every = (*ADAPTERS, *FAMILIES)
+    for one in every:
         if one.fits(model):
             return one
-    known = ", ".join(one.kind for one in ADAPTERS)
+    known = ", ".join(one.kind for one in every)
     rule = f"be {known}, or come with `attention` and `logits`"
     raise checks.reject("model", rule, type(model).__name__)

@@ -1,0 +1,212 @@
+"""Families of models that are known by how their modules are laid out: attention like Llama's, TransformerLens' hooks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from dynamics.support import checks
+from yzflow.watching import adapters
+from yzflow.watching.adapters import Adapter, Look, Matrices
+
+__all__ = ["FAMILIES"]
+
+
+# Llama's layout: four projections, of which those of keys and values may be narrower
+
+
+def _projections(layer: Any) -> dict[str, Any]:
+    """Weights of a layer of attention; fewer than four of another layout."""
+    named = {
+        "query": getattr(layer, "q_proj", None),
+        "key": getattr(layer, "k_proj", None),
+        "value": getattr(layer, "v_proj", None),
+        "output": getattr(layer, "o_proj", None),
+    }
+    return {name: one.weight for name, one in named.items() if hasattr(one, "weight")}
+
+
+def _projected(model: Any) -> list[Any]:
+    """Layers of attention of the layout, in order."""
+    return [one for one in model.modules() if len(_projections(one)) == 4]
+
+
+def _is_like_llama(model: Any) -> bool:
+    config = getattr(model, "config", None)
+    named = hasattr(config, "num_attention_heads") and hasattr(model, "get_output_embeddings")
+    return adapters._is_module(model) and named and bool(_projected(model))
+
+
+def _alike(model: Any) -> list[Any]:
+    """The layers of attention; ValueError unless every layer of the model has one, and all are alike."""
+    config, layers = model.config, _projected(model)
+    sizes = {tuple(tuple(one.shape) for one in _projections(layer).values()) for layer in layers}
+    if getattr(config, "is_encoder_decoder", False) or len(layers) != config.num_hidden_layers or len(sizes) != 1:
+        kinds = f"{len(layers)} of {len(sizes)} kinds in {config.num_hidden_layers} layers"
+        rule = "have one attention like Llama's in each of its layers, all alike, or come with `attention` and `logits`"
+        raise checks.reject("model", rule, f"{type(model).__name__}: {kinds}")
+    return layers
+
+
+def _like_llama(model: Any, tokens: np.ndarray) -> Look:
+    _alike(model)
+    return adapters._hugging_face(model, tokens)
+
+
+def _like_llama_parts(model: Any) -> tuple[str, ...]:
+    options, weights = model.config.to_dict(), _projections(_alike(model)[0])
+    kinds = {type(one).__name__ for one in model.modules()}
+    names = {name.rpartition(".")[2] for name, _ in model.named_modules()}
+    width = options.get("sliding_window") if options.get("use_sliding_window", True) else None
+    experts = any(options.get(name) for name in ("num_local_experts", "num_experts", "n_routed_experts"))
+    gated = "gated " if {"gate_proj", "gate_up_proj"} & names else ""
+    found = {
+        "a residual link": True,
+        "RMSNorm": any("RMSNorm" in kind for kind in kinds),
+        "LayerNorm": any("LayerNorm" in kind for kind in kinds),
+        "norms of queries and keys": "q_norm" in names,
+        "rotary positions": any("Rotary" in kind for kind in kinds),
+        "grouped queries": len(weights["key"]) < len(weights["query"]),
+        f"a sliding window of {width} tokens": width is not None,
+        "a cap on logits": any(options.get(name) for name in ("attn_logit_softcapping", "final_logit_softcapping")),
+        "a mixture of experts": experts,
+        f"a {gated}feed-forward part": not experts,
+    }
+    return tuple(part for part, there in found.items() if there)
+
+
+def _like_llama_matrices(model: Any, tokens: np.ndarray) -> list[list[Matrices]]:
+    """Matrices of each query head, with keys and values of its group; none where the model scales its rows or logits.
+
+    Rotary positions are left out, which turn queries and keys and keep their lengths. All heads of a group move its
+    keys and values, where the rate of a head knows its own pull alone.
+    """
+    layers, found = _alike(model), []
+    embedding, unembedding = model.get_input_embeddings().weight, model.get_output_embeddings().weight
+    if not _is_plain(model, layers[0], tokens) or "a cap on logits" in _like_llama_parts(model):
+        return []
+    n_heads = model.config.num_attention_heads
+    for layer in layers:
+        weights = _projections(layer)
+        still = adapters._still(embedding=embedding, unembedding=unembedding, **weights)
+        query, key, value = (adapters._numpy(weights[name]) for name in ("query", "key", "value"))
+        key, value = (_of_every_head(one, len(query) // n_heads, n_heads) for one in (key, value))
+        parts = (query.T, key.T, value.T, adapters._numpy(weights["output"]).T, adapters._numpy(unembedding))
+        heads = adapters._heads(adapters._numpy(embedding), *parts, n_heads, still)
+        scaling = getattr(layer, "scaling", None)
+        found.append(heads if scaling is None else [replace(head, scale=1 / scaling) for head in heads])
+    return found
+
+
+def _of_every_head(rows: np.ndarray, width: int, n_heads: int) -> np.ndarray:
+    """Rows of the key or value of every query head, from those of the groups, each beside the next."""
+    groups = rows.reshape(-1, width, rows.shape[1])
+    return np.repeat(groups, n_heads // len(groups), axis=0).reshape(-1, rows.shape[1])
+
+
+def _is_plain(model: Any, attention: Any, tokens: np.ndarray) -> bool:
+    """Whether the first layer is fed rows of the embedding as they are, and logits are the decoder's answer as it is."""
+    first = next(one for one in model.modules() if any(child is attention for child in one.children()))
+    decoder, seen = model.get_output_embeddings(), {}
+
+    def fed(module: Any, args: tuple, given: dict) -> None:
+        seen["rows"] = adapters._numpy(args[0] if args else given["hidden_states"])
+
+    def decoded(module: Any, args: tuple, out: Any) -> None:
+        seen["logits"] = adapters._numpy(out)
+
+    hooks = [first.register_forward_pre_hook(fed, with_kwargs=True), decoder.register_forward_hook(decoded)]
+    try:
+        with adapters._quiet(model) as given:
+            logits = adapters._numpy(model(input_ids=given(tokens), use_cache=False).logits)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    rows = adapters._numpy(model.get_input_embeddings().weight)[tokens]
+    return np.array_equal(seen["rows"], rows) and np.array_equal(seen["logits"], logits)
+
+
+# TransformerLens' names of hooks
+
+
+def _has_hooks(model: Any) -> bool:
+    return adapters._is_module(model) and hasattr(model, "run_with_hooks") and hasattr(model, "hook_dict")
+
+
+def _hooked(model: Any, tokens: np.ndarray) -> Look:
+    kept: dict[str, np.ndarray] = {}
+
+    def keep(name: str) -> Any:
+        return name, lambda pattern, hook: kept.update({name: adapters._numpy(pattern[..., -1:, :])})
+
+    names = [f"blocks.{layer}.attn.hook_pattern" for layer in range(model.cfg.n_layers)]
+    missing = ", ".join(name for name in names if name not in model.hook_dict)
+    if missing:
+        rule = "have a hook on the attention of every layer, or come with `attention` and `logits`"
+        raise checks.reject("model", rule, f"none called {missing}")
+    with adapters._quiet(model) as given:
+        hooks = [keep(name) for name in names]
+        logits = adapters._last(model.run_with_hooks(given(tokens), return_type="logits", fwd_hooks=hooks), tokens)
+    return adapters._checked_look(np.stack([kept[name] for name in names]), logits, tokens)
+
+
+def _hooked_parts(model: Any) -> tuple[str, ...]:
+    options = vars(model.cfg)
+    norm, groups = str(options.get("normalization_type")), options.get("n_key_value_heads")
+    caps = [options.get(name) for name in ("attn_scores_soft_cap", "output_logits_soft_cap")]
+    gated = "gated " if options.get("gated_mlp") else ""
+    found = {
+        "a residual link": True,
+        "RMSNorm": "RMS" in norm or bool(options.get("final_rms")),
+        "LayerNorm": "LN" in norm,
+        "norms of queries and keys": bool(options.get("use_qk_norm")),
+        "rotary positions": options.get("positional_embedding_type") == "rotary",
+        "grouped queries": groups is not None and groups < options["n_heads"],
+        f"a sliding window of {options.get('window_size')} tokens": bool(options.get("use_local_attn")),
+        "a cap on logits": any(cap is not None and cap > 0 for cap in caps),
+        "a mixture of experts": bool(options.get("num_experts")),
+        f"a {gated}feed-forward part": not options.get("attn_only") and not options.get("num_experts"),
+    }
+    return tuple(part for part, there in found.items() if there)
+
+
+def _hooked_matrices(model: Any, tokens: np.ndarray) -> list[list[Matrices]]:
+    """Matrices of each head; rotary positions and the pull of other heads on shared keys are left out, as for Llama."""
+    import torch
+
+    if "a cap on logits" in _hooked_parts(model):
+        return []
+    with torch.enable_grad():  # what is stacked then knows whether its pieces ask for slopes
+        weights = {"query": model.W_Q, "key": model.W_K, "value": model.W_V, "output": model.W_O}
+        ends = {"embedding": model.W_E, "unembedding": model.W_U.T}
+    still, found = adapters._still(**weights, **ends), []
+    of_all, rows = [adapters._numpy(one) for one in weights.values()], [adapters._numpy(one) for one in ends.values()]
+    for layer in range(model.cfg.n_layers):
+        heads = []
+        for head in range(model.cfg.n_heads):  # a group's keys and values are those of each of its heads
+            parts = [one[layer, head * one.shape[1] // model.cfg.n_heads] for one in of_all]
+            heads.append(Matrices(rows[0], *parts, rows[1], _scale(model.cfg, layer), still))
+        found.append(heads)
+    return found
+
+
+def _scale(config: Any, layer: int) -> float:
+    """The number that attention logits are divided by."""
+    given = getattr(config, "attn_scale", None)
+    scale = float(given) if given is not None and given > 0 else float(np.sqrt(config.d_head))
+    deeper = layer + 1 if getattr(config, "scale_attn_by_inverse_layer_idx", False) else 1
+    return (scale if getattr(config, "use_attn_scale", True) else 1.0) * deeper
+
+
+FAMILIES: tuple[Adapter, ...] = (
+    Adapter(
+        "a model of Hugging Face with attention like Llama's",
+        _is_like_llama,
+        _like_llama,
+        _like_llama_parts,
+        _like_llama_matrices,
+    ),
+    Adapter("a model with TransformerLens' hooks", _has_hooks, _hooked, _hooked_parts, _hooked_matrices),
+)
