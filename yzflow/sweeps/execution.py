@@ -32,6 +32,11 @@ if TYPE_CHECKING:
 # How often a run is tried when its worker dies; the last time it runs alone, so that it dies by its own doing.
 ATTEMPTS = 3
 _LARGEST_CHUNK = 256
+# The cure for what stands in a notebook or was typed: other processes have none of it.
+OF_A_NOTEBOOK = (
+    "in a notebook, write its cell into a module (%%writefile tasks.py) and import it from there, or pass "
+    "executor=ThreadPoolExecutor()"
+)
 # Workers of an executor that does not tell how many it has.
 _UNKNOWN_WORKERS = 64
 _SAFE_PATH = "PYTHONSAFEPATH"  # of Python 3.11 and later
@@ -110,7 +115,8 @@ class Workers:
                 "`if __name__ == '__main__':`; otherwise see their own message above"
             ) from error
         if problem:
-            raise checks.reject("task", "be a function that the workers can import", f"{self.task.name} ({problem})")
+            rule = f"be a function that the workers can import; {OF_A_NOTEBOOK}"
+            raise checks.reject("task", rule, f"{self.task.name} ({problem})")
 
     def submit(self, jobs: Sequence[tuple[dict, int]]) -> Future:
         """Results of the first of the jobs, see `yzflow.sweeps.runs.run_chunk`."""
@@ -303,7 +309,7 @@ def _fields(words: Collection[str]) -> tuple[Field, ...]:
             pickle.dumps(field)
         except Exception as error:  # pickling can raise anything
             if field.name in words:
-                rule = "name fields whose functions stand at the top level of a module or a script, for workers"
+                rule = f"name fields whose functions stand at the top level of a module, for workers; {OF_A_NOTEBOOK}"
                 raise checks.reject("grid", rule, f"{field.name!r} ({runs.told(error)})") from error
         else:
             found.append(field)

@@ -69,7 +69,8 @@ def resolve(task: str | Callable | Task) -> Task:
     module, name = getattr(task, "__module__", None), getattr(task, "__qualname__", None)
     if not callable(task) or getattr(sys.modules.get(module or ""), name or "", None) is not task:
         shown = f"{module}.{name}" if name else checks.brief(task)
-        raise checks.reject("task", "be the name of a task or a function at the top level of a module", shown)
+        rule = "be the name of a task or a function at the top level of a module, made by `def`"
+        raise checks.reject("task", rule, shown)
     version = getattr(task, "version", 1)
     if type(version) not in (int, str):
         raise checks.reject("task", "have an integer or a word as its attribute `version`", repr(version))

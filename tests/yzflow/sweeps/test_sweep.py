@@ -244,7 +244,8 @@ def test_a_task_that_workers_cannot_import_is_refused_before_anything_runs(tmp_p
 
     typed.__module__, typed.__qualname__ = "__main__", "typed"
     monkeypatch.setattr("__main__.typed", typed, raising=False)
-    with pytest.raises(ValueError, match=r"^`task` must be a function that the workers can import, but got .*typed"):
+    message = r"can import; in a notebook, .*%%writefile tasks.py.*executor=ThreadPoolExecutor\(\), but got .*typed"
+    with pytest.raises(ValueError, match=r"^`task` must be a function that the workers " + message):
         quietly(typed, {"a": [1]}, store=tmp_path, workers=1)
     assert len(Store(tmp_path)) == 0
 
