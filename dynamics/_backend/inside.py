@@ -6,12 +6,14 @@ What stands here may break with each version of numba; docs/howto/numba.md says 
 from __future__ import annotations
 
 import gc
+import io
 import multiprocessing
 import os
 import sys
 import warnings
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -19,7 +21,7 @@ import numpy as np
 from llvmlite import ir
 from numba import njit, typeof, types
 from numba.core import cgutils, environment
-from numba.core.caching import FunctionCache
+from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.codegen import JITCodeLibrary
 from numba.core.runtime import rtsys
 from numba.extending import intrinsic
@@ -38,7 +40,7 @@ def kernel(inner: bool, uses: Iterable[ModuleType], options: Mapping[str, Any]) 
             compiled._cache = _Cache(function)
             compiled._cache.depend_on(uses)
         except RuntimeError as error:  # no locator available
-            _tell(str(error))
+            _tell_unkept(str(error))
         return compiled
 
     return decorate
@@ -158,6 +160,51 @@ def _as_part(compiled: Any) -> Any:
     return compiled
 
 
+class _Files(IndexDataCacheFile):
+    """Files of a cache, each of which ends in its checksum: a damaged one is set aside, and never unpickled.
+
+    Numba's own end every later run with an error of pickle, or of whatever the bytes now mean.
+    """
+
+    def __init__(self, cache_path: str, filename_base: str, source_stamp: Any) -> None:
+        super().__init__(cache_path, f"{filename_base}.sealed", source_stamp)
+
+    @contextmanager
+    def _open_for_write(self, filepath: str) -> Iterator[io.BytesIO]:
+        whole = io.BytesIO()
+        with super()._open_for_write(filepath) as file:
+            yield whole
+            file.write(whole.getvalue() + _seal(whole.getvalue()))
+
+    def _load_index(self) -> dict:
+        return super()._load_index() if _sound(self._index_path) else {}
+
+    def _load_data(self, name: str) -> Any:
+        return super()._load_data(name) if _sound(self._data_path(name)) else None
+
+
+def _seal(content: bytes) -> bytes:
+    return zlib.crc32(content).to_bytes(_DIGITS, "little")
+
+
+def _sound(path: str) -> bool:
+    """Whether a file is as it was written, or is not there; another is set aside."""
+    try:
+        with open(path, "rb") as file:
+            content = file.read()
+    except FileNotFoundError:
+        return True
+    if len(content) > _DIGITS and _seal(content[:-_DIGITS]) == content[-_DIGITS:]:
+        return True
+    with suppress(FileNotFoundError):  # another process was faster
+        os.replace(path, f"{path}.damaged")
+    _tell("damage", f"a compiled kernel on disk is damaged: {path} is set aside, and what it held is compiled anew")
+    return False
+
+
+_DIGITS = 4  # bytes
+
+
 class _Cache(FunctionCache):
     """A cache on disk that may be full, and that loads kernels without what compiling them takes.
 
@@ -165,6 +212,11 @@ class _Cache(FunctionCache):
     constants of each of them that a kernel calls: longer than all else of a first small flow. What is compiled needs
     the runtime and the constants alone; where a kernel is compiled after all, numba loads the rest then.
     """
+
+    def __init__(self, function: Callable) -> None:
+        super().__init__(function)
+        kept = self._cache_file
+        self._cache_file = _Files(self._cache_path, self._impl.filename_base, kept._source_stamp)
 
     def depend_on(self, modules: Iterable[ModuleType]) -> None:
         """Take what was kept for stale where the files of these changed, too."""
@@ -179,7 +231,7 @@ class _Cache(FunctionCache):
                 rtsys.initialize(target_context)
                 return self._load_overload(sig, target_context)
         except OSError as error:
-            _tell(str(error))
+            _tell_unkept(str(error))
         except (ImportError, AttributeError) as error:
             # The index names the classes of arguments. Of another version they may stand elsewhere, or not at all.
             if not (isinstance(error, ImportError) or "Can't get attribute" in str(error)):
@@ -191,7 +243,7 @@ class _Cache(FunctionCache):
         try:
             super().save_overload(sig, data)
         except OSError as error:
-            _tell(str(error))
+            _tell_unkept(str(error))
 
 
 @contextmanager
@@ -219,16 +271,19 @@ def _constants_alone() -> Iterator[None]:
         environment._rebuild_env = whole
 
 
-def _tell(reason: str) -> None:
+def _tell_unkept(reason: str) -> None:
+    _tell(
+        "unkept",
+        f"numba cannot keep compiled kernels on disk ({reason}): every process compiles its own, which takes up to "
+        "a minute; set NUMBA_CACHE_DIR to a folder that can be written to",
+    )
+
+
+def _tell(what: str, message: str) -> None:
     """Say once, and not in every worker, what goes wrong."""
-    global _told
-    if not _told and multiprocessing.parent_process() is None:
-        warnings.warn(
-            f"numba cannot keep compiled kernels on disk ({reason}): every process compiles its own, which takes up to "
-            "a minute; set NUMBA_CACHE_DIR to a folder that can be written to",
-            stacklevel=2,
-        )
-    _told = True
+    if what not in _told and multiprocessing.parent_process() is None:
+        warnings.warn(message, stacklevel=2)
+    _told.add(what)
 
 
-_told = False
+_told: set[str] = set()

@@ -1,12 +1,15 @@
-"""Kernels that numba kept on disk are compiled anew where a module changed that they use."""
+"""Kernels that numba kept on disk are compiled anew where a module changed that they use, or a file was damaged."""
 
 import os
 import subprocess
 import sys
+import warnings
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from dynamics._backend.modes import IN_PYTHON
+from dynamics._backend.modes import IN_PYTHON, PLAIN
 
 PART = """
 from dynamics._backend.compiled import kernel
@@ -88,3 +91,69 @@ def test_what_was_kept_for_classes_that_are_gone_is_forgotten(tmp_path, module, 
     assert run("here", "Rule") == ["6.0", "0"]
     assert run(module, name) == ["6.0", "0"]
     assert list(tmp_path.rglob("*.nbi"))
+
+
+ALONE = """
+from dynamics._backend.compiled import kernel
+
+@kernel()
+def doubled(x):
+    return 2 * x
+
+if __name__ == "__main__":
+    print(doubled(2.0), len(doubled.stats.cache_hits))
+"""
+# What is left of a file after a full disk, a crash, a bad copy.
+DAMAGE = {
+    "empty": lambda content: b"",
+    "cut": lambda content: content[: len(content) // 2],
+    "a bit": lambda content: content[:99] + bytes([content[99] ^ 1]) + content[100:],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(IN_PYTHON or PLAIN, reason="there is no cache")
+@pytest.mark.parametrize(("damage", "ending"), [("empty", "nbi"), ("cut", "nbc"), ("a bit", "nbc")])
+def test_a_damaged_file_is_set_aside_and_said_once(tmp_path, damage, ending):
+    (tmp_path / "main.py").write_text(ALONE)
+    environment = os.environ | {"PYTHONPATH": os.getcwd(), "NUMBA_CACHE_DIR": str(tmp_path / "kept")}
+
+    def run():
+        command = [sys.executable, str(tmp_path / "main.py")]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+
+    assert run().stdout.split() == ["4.0", "0"]
+    (file,) = tmp_path.rglob(f"*.{ending}")
+    file.write_bytes(DAMAGE[damage](file.read_bytes()))
+    again = run()
+    assert again.stdout.split() == ["4.0", "0"]
+    assert again.stderr.count(f"a compiled kernel on disk is damaged: {file} is set aside") == 1
+    assert file.with_name(f"{file.name}.damaged").exists()
+    last = run()
+    assert last.stdout.split() == ["4.0", "1"] and last.stderr == ""
+
+
+@pytest.mark.skipif(IN_PYTHON or PLAIN, reason="there is no cache")
+@given(st.data())
+@settings(max_examples=50, deadline=None)
+def test_no_change_of_a_kept_file_is_unpickled(tmp_path_factory, data):
+    """Whatever changed: what is not as it was written is not there."""
+    from dynamics._backend import inside
+
+    folder = tmp_path_factory.mktemp("kept")
+    files = inside._Files(str(folder), "kernel", "stamp")
+    files.save("float64", ("code", b"\x00\x01"))
+    assert files.load("float64") == ("code", b"\x00\x01")
+    path = data.draw(st.sampled_from(sorted(folder.iterdir())))
+    content = path.read_bytes()
+    start = data.draw(st.integers(0, len(content)))
+    changed = (
+        content[:start] + data.draw(st.binary(max_size=8)) + content[data.draw(st.integers(start, len(content))) :]
+    )
+    path.write_bytes(changed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = ("code", b"\x00\x01") if changed == content else None
+        assert files.load("float64") == expected
+        files.save("float64", "anew")
+        assert files.load("float64") == "anew"
