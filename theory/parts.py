@@ -159,6 +159,8 @@ class Check:
         Whether the error is the share of places with the wrong sign, so that the opposite of the check says something.
     says : str
         What is claimed, as a noun for a sentence ("the signs"). Default: the name.
+    remarked : bool
+        Whether the printed form misses no more than a `Remark` says, in a statement that has an error besides.
     false_alarm : float, optional
         A bound on the probability, over seeds, that it fails where the statement holds; None where no bound is known.
         Default: 0, of what seeds do not decide.
@@ -178,6 +180,7 @@ class Check:
     suffices: tuple[Assumption, ...] | None = None
     says: str = ""
     false_alarm: float | None = 0.0
+    remarked: bool = False
 
     def __post_init__(self) -> None:
         required.attributes(self, str, "name", "says")
@@ -189,7 +192,7 @@ class Check:
         required.non_negative("tolerance", self.tolerance)
         for level in self.expected:  # at another it would never be asked, and so never fail
             required.one_of("expected", level, self.levels)
-        for name in ("needed", "reversible"):
+        for name in ("needed", "reversible", "remarked"):
             required.flag(name, getattr(self, name))
         if self.claim_until is not None:
             required.positive("claim_until", self.claim_until)

@@ -155,6 +155,14 @@ class Statement:
         """Its errata that are no remarks."""
         return tuple(one for one in self.errata if not isinstance(one, Remark))
 
+    def accuses(self, check: Check) -> bool:
+        """Whether a check that the printed form misses shows an error, and not what a remark is on.
+
+        Without errata it does, for nothing excuses the form.
+        """
+        required.instance("check", check, Check)
+        return not check.remarked and (bool(self.accused) or not self.errata)
+
     @property
     def source(self) -> Source:
         """Our copy of its paper: the print, or what the paper's room declares; one that is ours stands in none."""

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Sequence
 
 from theory import layout
-from yzflow.audits.outcomes import PRINTED, Column, Outcome, Part
+from yzflow.audits.outcomes import MISSED, PRINTED, Column, Outcome, Part
 
 __all__ = ["MOST", "fitted", "headline", "own_headline", "sentence"]
 
@@ -122,7 +122,7 @@ def _says(by_name: dict[str, Column], name: str) -> bool:
 
 
 def _fails(column: Column) -> bool:
-    return column.outcome in (Outcome.FAILS, Outcome.REFUTED)
+    return column.outcome in MISSED
 
 
 def _phrases(column: Column, *, named: bool = False) -> list[str]:
@@ -141,7 +141,7 @@ def _worded(column: Column, named: bool) -> list[str]:
         return [f"it is refuted here, {column.scope}", "it is refuted here"]
     held = [part for part in column.parts if part.outcome is Outcome.HOLDS]
     if _fails(column):
-        missed = [part for part in column.parts if part.outcome in (Outcome.FAILS, Outcome.REFUTED)]
+        missed = [part for part in column.parts if part.outcome in MISSED]
         return _failing(held, missed, named)
     others = [part for part in column.parts if part.outcome not in (Outcome.HOLDS, *_SILENT)]
     if column.outcome is Outcome.HOLDS:
@@ -204,5 +204,6 @@ def _kinds(parts: Sequence[Part]) -> str:
 
 def _missed(part: Part) -> str:
     """Verb for a part that did not hold: a past tense, which goes with one thing and with many."""
-    found = "was found false in balls" if part.outcome is Outcome.REFUTED else "failed"
-    return f"{found}, {part.by}" if part.by else found
+    found = {Outcome.REFUTED: "was found false in balls", Outcome.DIFFERS: "differed"}.get(part.outcome, "failed")
+    why = f" ({part.why})" if part.outcome is Outcome.DIFFERS else ""
+    return f"{found}, {part.by}{why}" if part.by else f"{found}{why}"

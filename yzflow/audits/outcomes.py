@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dynamics.support.rounded import faithful, margin
 from theory import layout
@@ -17,7 +17,7 @@ from theory.statements import Check, Statement
 from theory.trust import Label
 from yzflow.audits.verdicts import Row, Verdict, amount, judge
 
-__all__ = ["COLUMNS", "PRINTED", "Absent", "Column", "Outcome", "Part", "four_columns"]
+__all__ = ["COLUMNS", "MISSED", "PRINTED", "Absent", "Column", "Outcome", "Part", "four_columns"]
 
 PRINTED = "as printed"
 COLUMNS = (PRINTED, *layout.COLUMNS)
@@ -32,6 +32,8 @@ class Outcome(enum.Enum):
         Within the tolerance at every setting inside the assumptions, or by its proof.
     FAILS
         Not at one of them at least, or its proof does not hold.
+    DIFFERS
+        What is printed misses there, and the errata have a remark on it and no error.
     REFUTED
         False: in balls at a setting, or, of a conjecture, by what is proved against it.
     NOT_MET
@@ -48,6 +50,7 @@ class Outcome(enum.Enum):
 
     HOLDS = "holds"
     FAILS = "fails"
+    DIFFERS = "differs"
     REFUTED = "refuted"
     NOT_MET = "not met"
     STOPPED = "stopped"
@@ -60,6 +63,7 @@ class Outcome(enum.Enum):
 _ORDER = (
     Outcome.REFUTED,
     Outcome.FAILS,
+    Outcome.DIFFERS,
     Outcome.HOLDS,
     Outcome.NOT_MET,
     Outcome.STOPPED,
@@ -67,6 +71,8 @@ _ORDER = (
     Outcome.NOT_RUN,
     Outcome.NOT_EXAMINED,
 )
+
+MISSED = (Outcome.REFUTED, Outcome.FAILS, Outcome.DIFFERS)
 
 
 @dataclass(frozen=True)
@@ -140,7 +146,9 @@ class Part:
 
     @property
     def why(self) -> str:
-        """Circumstances of a part that was not met or stopped, for a sentence."""
+        """Circumstances of a part that differs, was not met or stopped, for a sentence."""
+        if self.outcome is Outcome.DIFFERS:
+            return "a remark"
         if self.unmet is not None:
             return f"margin {margin(self.unmet[1], 2)}"
         return "" if self.stopped is None else f"at t = {self.stopped:,.4g}"
@@ -208,7 +216,7 @@ class Column:
     def words(self) -> str:
         """For a table: the outcome, with how far it misses and the scope."""
         size = self.size
-        missed = self.outcome in (Outcome.FAILS, Outcome.REFUTED) and size is not None
+        missed = self.outcome in MISSED and size is not None
         by = f" {size.by}" if missed and size is not None else ""
         scope = f" here, {self.scope}" if self.scope else ""
         about = f"{self.about} " if self.about and self.outcome in (Outcome.HOLDS, Outcome.FAILS) else ""
@@ -340,7 +348,7 @@ def _printed(statement: Statement, measured: _Measured, proofs: Sequence[Label])
         scope = statement.refuted if outcome in (Outcome.REFUTED, Outcome.FAILS) else ""
         return Column(PRINTED, (Part("the conjecture", outcome),), scope, where=where)
     parts = tuple(
-        measured.part(check, check.expected, printed=True)
+        _classed(statement, check, measured)
         for check in measured.rows
         if check.expected and check.suffices is None  # or what holds beyond the printed form
     )
@@ -350,6 +358,13 @@ def _printed(statement: Statement, measured: _Measured, proofs: Sequence[Label])
         return Column(PRINTED, (*parts, Part(f"the {form}", Outcome.NOT_RUN)), where=where)
     reason = "" if parts else f"no check sees the {form}: what is wrong say the errata"
     return Column(PRINTED, parts, reason=reason, where=where)
+
+
+def _classed(statement: Statement, check: Check, measured: _Measured) -> Part:
+    """The finding on what is printed: no failure where the corrected form holds and the errata have a remark alone."""
+    printed, corrected = (measured.part(check, check.expected, printed=form) for form in (True, False))
+    remarked = corrected.outcome is Outcome.HOLDS and not statement.accuses(check)
+    return replace(printed, outcome=Outcome.DIFFERS) if remarked and printed.outcome is Outcome.FAILS else printed
 
 
 def _parts(measured: _Measured, levels: Sequence[str]) -> Iterable[Part]:

@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import pytest
 import sympy
+from ours import OURS
 
 from theory import layout
-from theory.statements import Check, Clause, Statement
+from theory.statements import Check, Clause, Remark, Statement
 from theory.symbolic import Derivation
 from theory.trust import Label, Trust
 from yzflow.audits.headlines import headline, sentence
@@ -165,3 +166,44 @@ def test_a_proof_of_some_clauses_is_not_called_one_of_all():
     assert headline(four_columns(some, [row(own)], proof)).endswith("it held and is proved in 1 of 2 clauses.")
     both = (*proof, Label(Trust.PROVED, clause="second"))
     assert headline(four_columns(some, [row(own)], both)).endswith("it held and is proved.")
+
+
+def missed_as_printed(one):
+    """The column of what is printed, were every printed form that has a corrected one missed, and that one right."""
+    checks = [check for check in one.checks if check.corrected is not None and check.suffices is None]
+    rows = [row(check, level, printed=1.0 + check.tolerance) for check in checks for level in check.expected]
+    return four_columns(one, rows, PROOF)[0]
+
+
+@pytest.mark.parametrize("one", [one for one in OURS.values() if one.errata], ids=lambda one: one.id)
+def test_what_is_printed_fails_only_where_the_errata_have_an_error(one):
+    column = missed_as_printed(one)
+    missed = [part for part in column.parts if part.outcome in (Outcome.FAILS, Outcome.DIFFERS)]
+    remarked = {check.says or check.name for check in one.checks if check.remarked}
+    accused = any(not isinstance(erratum, Remark) for erratum in one.errata)
+    for part in missed:
+        assert part.outcome is (Outcome.FAILS if accused and part.says not in remarked else Outcome.DIFFERS)
+    if missed and not accused:
+        assert column.words.startswith("differs") and column.words.endswith("(a remark)")
+        assert "fail" not in sentence([column])
+        assert "differed" in sentence([column]) and "a remark" in sentence([column])
+    assert not remarked or (accused and any(isinstance(erratum, Remark) for erratum in one.errata))
+
+
+def test_a_form_without_an_erratum_or_a_right_one_is_not_excused():
+    own = check()
+    rows = [row(own, printed=0.5)]
+    assert outcomes(four_columns(statement(own), rows, PROOF))[0] is Outcome.FAILS
+    remarked = statement(own, errata=("A constant.",))
+    assert outcomes(four_columns(remarked, rows, PROOF))[0] is Outcome.DIFFERS
+    assert outcomes(four_columns(remarked, [row(own, printed=0.5, corrected=0.5)], PROOF))[0] is Outcome.FAILS
+
+
+def test_a_factor_in_a_constant_is_no_failure_beside_one():
+    column = missed_as_printed(OURS["Scan and Snap: Section 7, residual connection"])
+    by_outcome = {part.outcome: part.says for part in column.parts if part.outcome is not Outcome.NOT_RUN}
+    assert by_outcome == {
+        Outcome.DIFFERS: "beta within a query, 200 random sets",
+        Outcome.FAILS: "locally distinct tokens that do not gain",
+    }
+    assert column.words.startswith("fails")

@@ -114,7 +114,11 @@ STATEMENTS = (
         ),
         checks=(
             closed(
-                "beta within a query, 200 random sets", residual.beta_printed, residual.beta_corrected, tolerance=0.15
+                "beta within a query, 200 random sets",
+                residual.beta_printed,
+                residual.beta_corrected,
+                tolerance=0.15,
+                remarked=True,
             ),
             closed("beta between queries smaller than within", residual.beta_apart),
             closed("tokens common within a query, or to all, that do not lose", residual.local_common),

@@ -8,7 +8,7 @@ from typing import Any
 from theory.scan_and_snap import coverage, enclosed
 from theory.scan_and_snap._register import formulas as f
 from theory.scan_and_snap._register.assumptions import DRAWN
-from theory.statements import SHARPER, Assumption, Check, Enclosing, Statement
+from theory.statements import SHARPER, Check, Enclosing, Statement
 from theory.symbolic import derivations
 
 PAPER = "Scan and Snap"
@@ -36,10 +36,10 @@ def closed(
     corrected=None,
     *,
     tolerance: float = 0.0,
-    suffices: tuple[Assumption, ...] | None = None,
+    **more: Any,
 ) -> Check:
     """A check that needs no simulation, and should hold wherever the assumptions, or those that suffice, do."""
-    return Check(name, ("closed form",), printed, corrected, tolerance, ("closed form",), suffices=suffices)
+    return Check(name, ("closed form",), printed, corrected, tolerance, ("closed form",), **more)
 
 
 def flowing(
