@@ -171,7 +171,7 @@ FALSE = {
     "Lemma 11: (61) halved": False_(
         "Lemma 11",
         "(61)",
-        patch=(visits, "_growths", lambda right: lambda runs: (right(runs)[0] * 2, *right(runs)[1:])),
+        patch=(visits, "_growths", lambda right: lambda *given: (right(*given)[0] * 2, *right(*given)[1:])),
     ),
     "Lemma 11: (62) as printed": False_("Lemma 11", "(62)", printed=True),
     "Lemma 12: half the bound": False_(

@@ -7,6 +7,7 @@ binomial law, so that a check raises no false alarm.
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 from scipy.special import gammaln
@@ -15,6 +16,8 @@ from theory.scan_and_snap import decoder
 from theory.statements import Runs
 
 _DELTA = 0.05  # one minus the confidence of Lemmas 10 to 12
+MUCH_LESS = 10  # the factor that stands for "<<" in (62)
+LARGE = 10**15  # vocabulary at which ln M leaves room for large Delta
 
 
 def _visit_tail(n_steps: int, n_classes: int, outside) -> float:
@@ -50,9 +53,9 @@ def lemma10_corrected(runs: Runs, level: str) -> float:
     return _second_inequality((6 + 4 * np.sqrt(2)) * (1 + 1e-9))
 
 
-def _growths(runs: Runs):
+def _growths(runs: Runs, vocab_size: int | None = None):
     """Nbar, Delta < Nbar and the margins at Nbar - Delta, Nbar, Nbar + Delta, over a grid in eta_Y times visits."""
-    vocab_size, eta_y = runs.setting.classes.vocab_size, runs.setting.eta_y
+    vocab_size, eta_y = vocab_size or runs.setting.classes.vocab_size, runs.setting.eta_y
     mean, share = np.meshgrid(np.geomspace(0.1, 1e3, 200), np.linspace(0.02, 0.98, 49))
     visits = np.stack([mean * (1 - share), mean, mean * (1 + share)]) / eta_y
     x = vocab_size * decoder.h(visits, vocab_size=vocab_size, eta_y=eta_y)
@@ -65,18 +68,20 @@ def lemma11_growth(runs: Runs, level: str) -> float:
     return float(max((np.maximum(at - below, above - at) / at / (gap / mean)).max() - 1, 0.0))
 
 
-def _residual_gap(runs: Runs, factor: float) -> float:
-    """(62) with sigma' = factor eta_Y Delta."""
-    _, gap, (below, at, above) = _growths(runs)
-    rest = runs.setting.classes.vocab_size - 1
+def _residual_gap(runs: Runs, factor: float, vocab_size: int | None = None, *, most: float = math.inf) -> float:
+    """(62) with sigma' = factor eta_Y Delta, where that is at most ``most``."""
+    _, gap, (below, at, above) = _growths(runs, vocab_size)
+    rest = (vocab_size or runs.setting.classes.vocab_size) - 1
     low, middle, high = (rest + np.exp(x) for x in (below, at, above))
+    bound = factor * runs.setting.eta_y * gap
     found = np.maximum(middle / low - 1, 1 - middle / high)
-    return float(max((found / (factor * runs.setting.eta_y * gap)).max() - 1, 0.0))
+    return float(max((found / bound)[bound <= most].max() - 1, 0.0))
 
 
 def lemma11_printed(runs: Runs, level: str) -> float:
-    """(62) with sigma' <= eta_Y Delta/3."""
-    return _residual_gap(runs, 1 / 3)
+    """(62) with sigma' <= eta_Y Delta/3, where that is much less than ln M: at the M of the setting and at `LARGE`."""
+    sizes = (runs.setting.classes.vocab_size, LARGE)
+    return max(_residual_gap(runs, 1 / 3, m, most=math.log(m) / MUCH_LESS) for m in sizes)
 
 
 def lemma11_corrected(runs: Runs, level: str) -> float:

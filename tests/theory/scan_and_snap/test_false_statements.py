@@ -291,7 +291,7 @@ CHECKS = {
         "Lemma 11",
         0,
         SETTING,
-        (visits, "_growths", lambda right: lambda runs: (right(runs)[0] * 2, *right(runs)[1:])),
+        (visits, "_growths", lambda right: lambda *given: (right(*given)[0] * 2, *right(*given)[1:])),
     ),
     "Lemma 11: (62) as printed": ("Lemma 11", 2, SETTING, None),
     "Lemma 12: half the bound": (

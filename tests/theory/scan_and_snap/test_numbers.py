@@ -1,5 +1,8 @@
 """Numbers that the errata and the findings state, by routes of their own."""
 
+import functools
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,6 +12,7 @@ from scipy.optimize import brentq
 
 from dynamics import SequenceClasses, gradient_flow
 from theory import attention, decoder
+from theory.scan_and_snap import visits
 from theory.scan_and_snap.early import initial_drift
 from theory.scan_and_snap.proofs import concentration, slowdown
 from theory.values import value
@@ -67,6 +71,23 @@ def test_lemma_11_as_corrected(m, mean, share, eta_y):
     assert max(at - low, high - at) <= float(concentration.log_residual_gap(m, eta_y, gap)) + slack
     assert max(np.expm1(at - low), -np.expm1(at - high)) <= eta_y * gap + slack
     assert max(x[1] - x[0], x[2] - x[1]) <= x[1] * float(concentration.growth_gap(gap, mean)) + 1e-12 * x[1]
+
+
+@pytest.mark.parametrize("m", [1000, 10**5, visits.LARGE])
+def test_lemma_11_as_printed_is_missed_only_where_its_bound_is_far_below_ln_m(m, monkeypatch):
+    """By the flow of one class, x + exp(x)/M = eta_Y s for large M, on the grid of the check."""
+    monkeypatch.setattr(visits, "LARGE", m)
+    time = np.geomspace(0.1, 1e3, 200)[:, None] + np.zeros(49)
+    share = np.linspace(0.02, 0.98, 49)
+    bound = share * time / 3
+    x = np.linspace(0, np.log(m) + 8, 400_001)
+    margin = functools.partial(np.interp, xp=x + (np.exp(x) - 1 - x) / m, fp=x)
+    growth = [np.log(m - 1 + np.exp(margin(time * factor))) for factor in (1 - share, 1, 1 + share)]
+    sigma = np.maximum(np.expm1(growth[1] - growth[0]), -np.expm1(growth[1] - growth[2]))
+    missed = (sigma / bound)[10 * bound <= np.log(m)].max() - 1
+    runs = SimpleNamespace(setting=SimpleNamespace(classes=SimpleNamespace(vocab_size=m), eta_y=0.5))
+    assert visits.lemma11_printed(runs, "closed form") == pytest.approx(max(missed, 0), abs=1e-3)
+    assert (missed > 0.05) == (m > 1000)  # the hypothesis has room for large Delta where M is large
 
 
 def test_the_branches_of_theorem_4_at_their_ends():

@@ -109,7 +109,14 @@ STATEMENTS = (
                     "slope of ln D",
                     prose=("a sum of steps is at most its number times the largest",),
                 ),
-                checks=(closed("(62)", visits.lemma11_printed, visits.lemma11_corrected),),
+                checks=(
+                    closed(
+                        "(62)",
+                        visits.lemma11_printed,
+                        visits.lemma11_corrected,
+                        says=f"(62), as printed where eta_Y Delta/3 <= ln M/{visits.MUCH_LESS}, also at M = 1e15",
+                    ),
+                ),
             ),
             Clause(
                 "(62), from the upper crossing of Lemma 8 on",
