@@ -63,6 +63,7 @@ def watched(model, *, length=6000, n=24, seed=0, optimizer=PLAIN, steps=20, trai
     """A recorder of a training of so many steps."""
     tokens = draw(model.classes, n, length, np.random.default_rng(seed))
     looks = {"attention": attention, "logits": logits, "rates": model.rates, "optimizer": optimizer, "batch_size": 100}
+    looks["parts"] = ()
     recorder = yz.watch(model, tokens, **looks | options)
     for number in range(steps):
         model.step(number, **(training or {}))

@@ -78,6 +78,9 @@ class Adapter:
         Model -> what it has besides one layer of attention and a linear decoder, in words.
     matrices : callable, optional
         (model, sequences (n, T)) -> layers of heads of `Matrices`; none where they cannot be found.
+    whole : bool
+        Whether ``parts`` names everything that there is besides. False: a residual link that is written by hand, say,
+        is not seen, and what is not named is not known.
     """
 
     kind: str
@@ -85,6 +88,7 @@ class Adapter:
     look: Callable[[Any, np.ndarray], Look]
     parts: Callable[[Any], tuple[str, ...]] = field(default=lambda model: ())
     matrices: Callable[[Any, np.ndarray], list[list[Matrices]]] | None = None
+    whole: bool = False
 
     def on(self, model: Any, tokens: np.ndarray) -> Look:
         """The model's answer on sequences (n, T), asked in pieces; its state is as before."""
@@ -115,8 +119,8 @@ def _checked_look(attention: Any, logits: Any, tokens: np.ndarray) -> Look:
     return Look(found[:, :, :, -1], scores)
 
 
-def of_functions(attention: Callable[..., Any], logits: Callable[..., Any], parts: Sequence[str]) -> Adapter:
-    """An adapter of two functions, as `yzflow.watch` takes them."""
+def of_functions(attention: Callable[..., Any], logits: Callable[..., Any], parts: Sequence[str] | None) -> Adapter:
+    """An adapter of two functions, as `yzflow.watch` takes them; without ``parts`` nobody knows what else there is."""
 
     def look(model: Any, tokens: np.ndarray) -> Look:
         with _quiet(model) as given:
@@ -129,12 +133,15 @@ def of_functions(attention: Callable[..., Any], logits: Callable[..., Any], part
             )
         return found
 
-    return Adapter("a model with functions of yours", lambda model: True, look, lambda model: tuple(parts))
+    kind, named = "a model with functions of yours", tuple(parts or ())
+    return Adapter(kind, lambda model: True, look, lambda model: named, whole=parts is not None)
 
 
-def with_parts(adapter: Adapter, more: Sequence[str]) -> Adapter:
-    """The same adapter, of models that have more parts than their kind is known to have, each named once."""
-    return replace(adapter, parts=lambda model: tuple(dict.fromkeys((*adapter.parts(model), *more))))
+def with_parts(adapter: Adapter, more: Sequence[str] | None) -> Adapter:
+    """The same adapter, of models whose parts besides those of their kind are all named, each once; None: as it is."""
+    if more is None:
+        return adapter
+    return replace(adapter, parts=lambda model: tuple(dict.fromkeys((*adapter.parts(model), *more))), whole=True)
 
 
 def _answer(name: str, function: Callable[..., Any], model: Any, sequences: Any) -> Any:
@@ -422,6 +429,7 @@ ADAPTERS: tuple[Adapter, ...] = (
         _hugging_face,
         lambda model: _OF_GPT,
         _gpt2_matrices,
+        whole=True,
     ),
     Adapter(
         "GPT-NeoX of Hugging Face",
@@ -429,6 +437,7 @@ ADAPTERS: tuple[Adapter, ...] = (
         _hugging_face,
         lambda model: (*_OF_GPT, "rotary positions"),
         _neox_matrices,
+        whole=True,
     ),
     Adapter(
         "a transformer of dynamics.deep",
@@ -436,6 +445,7 @@ ADAPTERS: tuple[Adapter, ...] = (
         _deep,
         _deep_parts,
         _deep_matrices,
+        whole=True,
     ),
     Adapter("a module with torch.nn.MultiheadAttention", _has_heads, _multihead, _multihead_parts, _multihead_matrices),
 )

@@ -6,7 +6,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["Probe", "by_token", "entropy", "gains", "moved_by_order", "on_context", "token_attention"]
+__all__ = [
+    "PLACES",
+    "Probe",
+    "attention_by_place",
+    "by_token",
+    "entropy",
+    "gains",
+    "moved_by_order",
+    "on_context",
+    "token_attention",
+    "uniform_by_place",
+]
 
 _SMALL = 1e-12
 
@@ -212,3 +223,51 @@ def _residual(values: np.ndarray, pair: np.ndarray, row: np.ndarray, rounds: int
         if not before - now > 1e-6 * total:
             break
     return now
+
+
+PLACES = ("previous_token", "prefix_match", "first_position")  # that the last query may look at
+
+
+def _after_earlier(tokens: np.ndarray) -> np.ndarray:
+    """Places before the query at which the token follows an earlier occurrence of the query: (n, T), true or false."""
+    found = np.zeros(tokens.shape, dtype=bool)
+    found[:, 1:-1] = tokens[:, :-2] == tokens[:, -1:]
+    return found
+
+
+def attention_by_place(attention: np.ndarray, tokens: np.ndarray) -> dict[str, np.ndarray]:
+    r"""Attention of the last query on the places of `PLACES`, in the mean over sequences.
+
+    With a_s the attention of the query at T - 1 on place s, its own among them, ``previous_token`` is a_{T-2};
+    ``prefix_match`` is :math:`\sum_{0 < s < T-1,\, x_{s-1} = x_{T-1}} a_s`, on the tokens that followed the query's own
+    token before, over the sequences that have such a place (Olsson et al. 2022, induction heads); and
+    ``first_position`` is a_0 (Xiao et al. 2023, attention sinks).
+
+    Parameters
+    ----------
+    attention : (n, heads, T) array
+        Of the last query on all places.
+    tokens : (n, T) int array
+
+    Returns
+    -------
+    dict of (heads,) arrays
+        NaN without any place that matches, and where attention is NaN.
+    """
+    after = _after_earlier(tokens)
+    rows = after.any(axis=1)
+    matched = np.where(after[rows, None], attention[rows], 0.0).sum(axis=-1)
+    values = (
+        attention[..., -2].mean(axis=0),
+        matched.mean(axis=0) if rows.any() else np.full(attention.shape[1], np.nan),
+        attention[..., 0].mean(axis=0),
+    )
+    return dict(zip(PLACES, values, strict=True))
+
+
+def uniform_by_place(tokens: np.ndarray) -> dict[str, float | None]:
+    """The scores of `attention_by_place` if attention were uniform; None without any place that matches."""
+    after = _after_earlier(tokens)
+    rows, share = after.any(axis=1), 1 / tokens.shape[1]
+    matched = share * float(after[rows].sum(axis=1).mean()) if rows.any() else None
+    return dict(zip(PLACES, (share, matched, share), strict=True))

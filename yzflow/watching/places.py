@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from theory.statements import Statement
 
-__all__ = ["Applies", "Place", "applies"]
+__all__ = ["Applies", "Place", "applies", "but", "least", "obstacle", "plain_steps"]
+
+_BUT = re.compile(r", but (there is|there are|it is) ")
 
 
 @dataclass(frozen=True)
@@ -65,6 +70,39 @@ class Applies:
     def unknown(self) -> tuple[str, ...]:
         """Assumptions of which the recording knows too little."""
         return tuple(text for text, margin in self.margins.items() if math.isnan(margin))
+
+
+def but(text: str, instead: str) -> str:
+    """An assumption and what stands in its way, in words that begin with "there is", "there are" or "it is"."""
+    return f"{text}, but {instead}" if instead else text
+
+
+def obstacle(text: str) -> str:
+    """The thing that stands in the way of an assumption, as `but` has it; "" where it was not said."""
+    return text[found.end() :] if (found := _BUT.search(text)) else ""
+
+
+def least(margins: np.ndarray | Sequence[float]) -> float:
+    """The smallest of margins that must all hold; NaN if none is known to be broken and one is not known."""
+    found = np.ravel(np.asarray(margins, dtype=float))
+    known = found[~np.isnan(found)]
+    smallest = float(known.min()) if known.size else math.nan
+    return smallest if smallest < 1 or known.size == found.size else math.nan
+
+
+def plain_steps(optimizer: Mapping[str, Any] | None) -> bool | None:
+    """Whether an optimizer makes steps of its rate along the gradient and nothing else; None: not known.
+
+    Momentum, weight decay and what rescales the gradient do something else.
+    """
+    if optimizer is None or not optimizer.get("name"):
+        return None
+    if optimizer["name"] != "SGD":
+        return False
+    options = [optimizer.get(name) or 0.0 for name in ("momentum", "weight_decay", "maximize")]
+    if any(option and not math.isnan(option) for option in options):
+        return False
+    return None if any(math.isnan(option) for option in options) else True
 
 
 class _Unknown(Exception):

@@ -69,7 +69,8 @@ def watch(
         and logits of the next token, an array (n, [T,] next tokens). Both or none.
     parts : sequence of str, optional
         What the model has besides one layer of attention and a linear decoder, in words ("a residual link"), and
-        besides what its kind is known to have.
+        besides what its kind is known to have; ``()`` if there is nothing. Default: it is not known, except of models
+        whose kind says it all, and statements that allow no other part stay open.
     every : "log" or int
         At steps that grow by a quarter, or every so many.
     predict_at : "log" or sequence of int, optional
@@ -103,8 +104,8 @@ def watch(
     if (attention is None) != (logits is None):
         missing = "logits" if logits is None else "attention"
         raise checks.reject(missing, "be given where the other of `attention` and `logits` is", None)
-    given = () if parts is None else checks.listed("parts", parts, "be words")
-    if not all(isinstance(one, str) for one in given):
+    given = None if parts is None else checks.listed("parts", parts, "be words")
+    if not all(isinstance(one, str) for one in given or ()):
         raise checks.reject("parts", "be words", checks.brief(parts))
     if attention is None or logits is None:
         model = getattr(model, "_orig_mod", model)  # of `torch.compile`, whose weights and hooks are the model's
@@ -302,6 +303,7 @@ class Recorder:
         kept = np.stack([measures.token_attention(one, probe) for one in context])
         logs = log_softmax(seen.logits, axis=1)
         centred = seen.logits - seen.logits.mean(axis=1, keepdims=True)
+        places = [measures.attention_by_place(one, probe.tokens) for one in seen.attention]
         rate, eta_y, eta_z = self._learning_rates(context.shape[0], context.shape[2])
         self._rows.append(
             {
@@ -316,6 +318,7 @@ class Recorder:
                         for one, moved in zip(context, rest, strict=True)
                     ]
                 ),
+                **{name: np.stack([one[name] for one in places]) for name in measures.PLACES},
                 "loss": float(-logs[np.arange(len(logs)), probe.following].mean()),
                 "spread": float(np.abs(centred).max()),
                 "learning_rate": rate,
@@ -377,10 +380,12 @@ class Recorder:
         return {
             "kind": self.adapter.kind,
             "parts": list(self.adapter.parts(self.model)),
+            "parts_known": self.adapter.whole,
             "vocabulary": self._vocabulary,
             "sequences": len(probe.tokens),
             "length": self._training.length or int(probe.tokens.shape[1]),
             "one_query": probe.one_query,
+            "uniform": measures.uniform_by_place(probe.tokens),
             "counts": probe.counts.tolist(),
             "probe": digest,
             "batch": self._training.sequences / self._step if self._training.sequences else float(self._batch),

@@ -13,15 +13,18 @@ import xarray as xr
 
 from dynamics.support import checks, netcdf, sealed
 from dynamics.support.results import json_attribute
+from yzflow.watching.measures import PLACES
 
 __all__ = ["FORMAT", "Recording"]
 
 FORMAT = "yzflow-recording-1"
 _WHAT = sealed.KINDS[FORMAT].what
 _OF_TOKENS = ("step", "layer", "head", "next_token", "token")
+LATER = PLACES  # what recordings of before do not have: NaN there
 AXES = {
     **dict.fromkeys(("attention", "gain"), _OF_TOKENS),
     **dict.fromkeys(("entropy", "by_token", "moved_by_order", "eta_y", "eta_z"), _OF_TOKENS[:3]),
+    **dict.fromkeys(LATER, _OF_TOKENS[:3]),
     **dict.fromkeys(("loss", "spread", "learning_rate"), _OF_TOKENS[:1]),
 }
 LABELS = {
@@ -52,9 +55,11 @@ class Recording:
     dataset : xarray.Dataset
         Over ``step``, ``layer``, ``head``, ``next_token`` and ``token``: ``attention``, the mean on each kept token in
         the contexts of each kept next token, without the query's own place; ``gain``, its logits up to a constant;
-        ``entropy`` (nats); ``by_token`` and ``moved_by_order``, how far attention depends on tokens alone; and rates
-        ``eta_y`` and ``eta_z`` (NaN where not known). Over ``step``: ``loss`` (nats), ``spread`` of the logits of next
-        tokens, and ``learning_rate``. ``share`` is P(l|n), and ``query`` that of each next token. The attribute
+        ``entropy`` (nats); ``by_token`` and ``moved_by_order``, how far attention depends on tokens alone; rates
+        ``eta_y`` and ``eta_z`` (NaN where not known); and ``previous_token``, ``prefix_match`` and ``first_position``,
+        the last query's attention there (`yzflow.watching.measures.attention_by_place`; NaN in recordings of before;
+        the fact ``uniform`` has those of uniform attention). Over ``step``: ``loss`` (nats), ``spread`` of the logits
+        of next tokens, and ``learning_rate``. ``share`` is P(l|n), and ``query`` that of each next token. The attribute
         ``facts`` is what is known of model and training, as JSON.
 
         Predictions that were written while the training ran stand over ``asked``, the step, and ``rival``: under names
@@ -65,7 +70,9 @@ class Recording:
         checks.instance("dataset", dataset, xr.Dataset)
         if dataset.attrs.get("format") != FORMAT:
             raise checks.reject("dataset", f"have the attribute format = {FORMAT!r}", dataset.attrs.get("format"))
-        self.dataset = dataset
+        absent = [name for name in LATER if name not in dataset and {*AXES[name]} <= {*dataset.sizes}]
+        sizes = {name: [dataset.sizes[axis] for axis in AXES[name]] for name in absent}
+        self.dataset = dataset.assign({name: (AXES[name], np.full(sizes[name], np.nan)) for name in absent})
 
     def __repr__(self) -> str:
         sizes = self.dataset.sizes
@@ -131,6 +138,8 @@ class Recording:
         found = hashlib.sha256(self.dataset.attrs["facts"].encode())
         for name, axes in sorted({**AXES, **LABELS}.items()):
             values = self.dataset[name].transpose(*axes).values
+            if name in LATER and np.isnan(values).all():  # as in a recording of before, whose fingerprint lacks it
+                continue
             found.update(f"{name}{values.shape}".encode())
             found.update(np.ascontiguousarray(values, "<f8" if values.dtype.kind == "f" else "<i8").tobytes())
         return found.hexdigest()
@@ -170,7 +179,8 @@ class Recording:
         FileNotFoundError
             If there is none.
         """
-        dataset = netcdf.load_dataset(path, FORMAT, _WHAT)
+        found = cls(netcdf.load_dataset(path, FORMAT, _WHAT))
+        dataset = found.dataset
         facts = json_attribute(dataset, "facts", dict, path, _WHAT)
         # Anybody can seal a file: what a report needs is looked for here.
         whole = all(name in dataset and dataset[name].dims == axes for name, axes in {**AXES, **LABELS}.items())
@@ -178,7 +188,6 @@ class Recording:
         known = all(isinstance(facts.get(name), kind) for name, kind in FACTS.items())
         if not (numbers and known and (np.diff(dataset["step"].values) > 0).all() and dataset["step"].values[0] >= 0):
             raise checks.reject("path", f"be {_WHAT} written by yzflow", f"another file {os.fspath(path)!r}")
-        found = cls(dataset)
         try:
             for step in found.asked:
                 found.then(int(step))

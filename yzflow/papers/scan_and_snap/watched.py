@@ -12,7 +12,7 @@ from scipy.special import chdtri
 from dynamics import SequenceClasses
 from theory.scan_and_snap._register import assumptions
 from yzflow.papers.scan_and_snap.settings import Setting
-from yzflow.watching.places import Place
+from yzflow.watching.places import Place, but, least, plain_steps
 from yzflow.watching.recording import Recording
 
 # The numbers that stand for "nothing" and "all" where something was measured.
@@ -20,6 +20,7 @@ MOVED = 0.1  # share of attention that another order of the context moves
 EXPLAINED = 0.9  # share of the variance of ln attention that (query, token) explains
 ONE_QUERY = 0.99  # share of the sequences of a next token that have its most frequent query
 START = 0.1  # logits at the start
+OTHER_PARTS = "no part besides those that are known (`parts=` names all, `parts=()` says that there is none)"
 CHANCE = 1e-3  # of numbers of sequences that are as unequal as these, if next tokens are equally likely
 
 
@@ -38,7 +39,7 @@ def place(recording: Recording) -> Place:
     shares = share / share.sum(axis=1, keepdims=True)
     classes = SequenceClasses(shares, queries, vocab_size=max(facts["vocabulary"], len(share)))
     rates, unknown = _rates(last)
-    batch = facts["batch"]
+    batch = facts["batch"] if math.isfinite(facts["batch"]) else 0
     setting = Setting(
         "recorded",
         classes,
@@ -48,13 +49,13 @@ def place(recording: Recording) -> Place:
         length=facts["length"],
     )
     unknown += () if batch else ("batch_size",)
-    measured = {**_order(last), **_start(first), **_equal(facts["counts"])}
+    measured = {**_order(last), **_start(first, share > 0), **_equal(facts["counts"])}
     return Place(setting, {**_layer(recording), **_training(facts)}, measured, unknown)
 
 
 def _rates(last: xr.Dataset) -> tuple[tuple[float, float], tuple[str, ...]]:
-    """eta_Y and eta_Z in the mean over heads, and the names of those that are not known."""
-    found = tuple(float(last[name].mean()) for name in ("eta_y", "eta_z"))
+    """eta_Y and eta_Z in the mean over heads, and the names of those that are not known of every head."""
+    found = tuple(float(last[name].values.mean()) for name in ("eta_y", "eta_z"))
     known = tuple(rate if math.isfinite(rate) and rate > 0 else 1.0 for rate in found)
     return (known[0], known[1]), tuple(
         name for name, rate, kept in zip(("eta_y", "eta_z"), found, known, strict=True) if rate != kept
@@ -64,20 +65,26 @@ def _rates(last: xr.Dataset) -> tuple[tuple[float, float], tuple[str, ...]]:
 def _layer(recording: Recording) -> dict[str, float]:
     """The layer of the paper: one attention by tokens, and a linear decoder of what it gathers."""
     data, facts = recording.dataset, recording.facts
-    explained = float(data["by_token"].isel(step=-1).min(skipna=False))
+    last, layers, heads = data.isel(step=-1), data.sizes["layer"], data.sizes["head"]
     found = {
-        "one layer": 1 / data.sizes["layer"],
-        "one head": 1 / data.sizes["head"],
-        "attention is a softmax of logits by query and token": explained / EXPLAINED,
+        but("one layer", f"there are {layers} layers" if layers > 1 else ""): 1 / layers,
+        but("one head", f"there are {heads} heads" if heads > 1 else ""): 1 / heads,
+        "attention is a softmax of logits by query and token": least(last["by_token"].values / EXPLAINED),
         "each next token follows one query": facts["one_query"] / ONE_QUERY,
     }
-    return found | {f"no part besides, but there is {part}": 0.0 for part in facts["parts"]}
+    found |= {but("no part besides", f"there is {part}"): 0.0 for part in facts["parts"]}
+    return found if facts.get("parts_known") is True else found | {OTHER_PARTS: math.nan}
 
 
 def _order(last: xr.Dataset) -> dict[str, float]:
     """No positions, as far as another order of the context leaves attention where it was."""
-    moved = float(last["moved_by_order"].max(skipna=False))
-    return {assumptions.NO_POSITIONS.text: math.inf if moved == 0 else MOVED / moved}
+    return {assumptions.NO_POSITIONS.text: _below(MOVED, last["moved_by_order"].values)}
+
+
+def _below(limit: float, sizes: np.ndarray | float) -> float:
+    """Margin of sizes that must be below a limit; NaN as `least` has it."""
+    with np.errstate(divide="ignore"):
+        return least(limit / np.atleast_1d(np.abs(sizes)))
 
 
 def _equal(counts: list[int]) -> dict[str, float]:
@@ -93,11 +100,9 @@ def _equal(counts: list[int]) -> dict[str, float]:
 
 def _training(facts: dict[str, Any]) -> dict[str, float]:
     """Plain gradient steps: momentum, weight decay and what rescales the gradient break it."""
-    of = facts["optimizer"]
-    if of is None:
-        return {"plain gradient steps": math.nan}
-    plain = of["name"] == "SGD" and not any(of.get(name) for name in ("momentum", "weight_decay", "maximize"))
-    return {"plain gradient steps" if plain else f"plain gradient steps, but it is {_named(of)}": float(plain)}
+    of, text = facts["optimizer"], "plain gradient steps"
+    plain = plain_steps(of)
+    return {text: math.nan} if plain is None else {but(text, "" if plain else f"it is {_named(of)}"): float(plain)}
 
 
 def _named(of: dict[str, Any]) -> str:
@@ -105,10 +110,11 @@ def _named(of: dict[str, Any]) -> str:
     return " with ".join([of["name"], *([" and ".join(options)] if options else [])])
 
 
-def _start(first: xr.Dataset) -> dict[str, float]:
-    """Zero start, as far as logits show it."""
-    gain = float(np.abs(np.where(first["share"].values > 0, first["gain"].values, 0.0)).max())
-    spread = float(first["spread"])
+def _start(first: xr.Dataset, present: np.ndarray) -> dict[str, float]:
+    """Zero start, as far as logits show it: those of next tokens, and those of the tokens that are ``present``."""
+    found = {
+        assumptions.ZERO_DECODER.text: first["spread"].values,
+        assumptions.ZERO_ATTENTION.text: first["gain"].values[..., present],
+    }
     started = int(first["step"]) == 0
-    found = {assumptions.ZERO_DECODER.text: spread, assumptions.ZERO_ATTENTION.text: gain}
-    return {text: (math.inf if size == 0 else START / size) if started else math.nan for text, size in found.items()}
+    return {text: _below(START, sizes) if started else math.nan for text, sizes in found.items()}
