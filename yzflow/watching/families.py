@@ -1,4 +1,4 @@
-"""Families of models that are known by how their modules are laid out: attention like Llama's, TransformerLens' hooks."""
+"""Families of models, known by how their modules are laid out: attention like Llama's, TransformerLens' hooks."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _of_every_head(rows: np.ndarray, width: int, n_heads: int) -> np.ndarray:
 
 
 def _is_plain(model: Any, attention: Any, tokens: np.ndarray) -> bool:
-    """Whether the first layer is fed rows of the embedding as they are, and logits are the decoder's answer as it is."""
+    """Tell if the first layer is fed the rows of the embedding, and logits are the decoder's answer, neither scaled."""
     first = next(one for one in model.modules() if any(child is attention for child in one.children()))
     decoder, seen = model.get_output_embeddings(), {}
 
@@ -135,21 +135,27 @@ def _has_hooks(model: Any) -> bool:
     return adapters._is_module(model) and hasattr(model, "run_with_hooks") and hasattr(model, "hook_dict")
 
 
-def _hooked(model: Any, tokens: np.ndarray) -> Look:
+def _asked(model: Any, tokens: np.ndarray, names: list[str], cut: Any = lambda value: value) -> tuple[Any, dict]:
+    """Logits, and what passes the hooks of these names, or a piece of it; ValueError if there is no such hook."""
     kept: dict[str, np.ndarray] = {}
 
     def keep(name: str) -> Any:
-        return name, lambda pattern, hook: kept.update({name: adapters._numpy(pattern[..., -1:, :])})
+        return name, lambda value, hook: kept.update({name: adapters._numpy(cut(value))})
 
-    names = [f"blocks.{layer}.attn.hook_pattern" for layer in range(model.cfg.n_layers)]
     missing = ", ".join(name for name in names if name not in model.hook_dict)
     if missing:
-        rule = "have a hook on the attention of every layer, or come with `attention` and `logits`"
+        rule = "have hooks on the attention of every layer, or come with `attention` and `logits`"
         raise checks.reject("model", rule, f"none called {missing}")
     with adapters._quiet(model) as given:
         hooks = [keep(name) for name in names]
-        logits = adapters._last(model.run_with_hooks(given(tokens), return_type="logits", fwd_hooks=hooks), tokens)
-    return adapters._checked_look(np.stack([kept[name] for name in names]), logits, tokens)
+        return model.run_with_hooks(given(tokens), return_type="logits", fwd_hooks=hooks), kept
+
+
+def _hooked(model: Any, tokens: np.ndarray) -> Look:
+    names = [f"blocks.{layer}.attn.hook_pattern" for layer in range(model.cfg.n_layers)]
+    logits, kept = _asked(model, tokens, names, lambda pattern: pattern[..., -1:, :])
+    patterns = np.stack([kept[name] for name in names])
+    return adapters._checked_look(patterns, adapters._last(logits, tokens), tokens)
 
 
 def _hooked_parts(model: Any) -> tuple[str, ...]:
@@ -173,31 +179,47 @@ def _hooked_parts(model: Any) -> tuple[str, ...]:
 
 
 def _hooked_matrices(model: Any, tokens: np.ndarray) -> list[list[Matrices]]:
-    """Matrices of each head; rotary positions and the pull of other heads on shared keys are left out, as for Llama."""
+    """Matrices of each head; none where attention is more than a softmax of products of queries and keys.
+
+    Rotary positions and the pull of other heads on shared keys are left out, as for Llama.
+    """
     import torch
 
-    if "a cap on logits" in _hooked_parts(model):
+    scales = [_scale(model, layer, tokens) for layer in range(model.cfg.n_layers)]
+    if not np.isfinite(scales).all():
         return []
     with torch.enable_grad():  # what is stacked then knows whether its pieces ask for slopes
         weights = {"query": model.W_Q, "key": model.W_K, "value": model.W_V, "output": model.W_O}
         ends = {"embedding": model.W_E, "unembedding": model.W_U.T}
     still, found = adapters._still(**weights, **ends), []
     of_all, rows = [adapters._numpy(one) for one in weights.values()], [adapters._numpy(one) for one in ends.values()]
-    for layer in range(model.cfg.n_layers):
+    for layer, scale in enumerate(scales):
         heads = []
         for head in range(model.cfg.n_heads):  # a group's keys and values are those of each of its heads
             parts = [one[layer, head * one.shape[1] // model.cfg.n_heads] for one in of_all]
-            heads.append(Matrices(rows[0], *parts, rows[1], _scale(model.cfg, layer), still))
+            heads.append(Matrices(rows[0], *parts, rows[1], scale, still))
         found.append(heads)
     return found
 
 
-def _scale(config: Any, layer: int) -> float:
-    """The number that attention logits are divided by."""
-    given = getattr(config, "attn_scale", None)
-    scale = float(given) if given is not None and given > 0 else float(np.sqrt(config.d_head))
-    deeper = layer + 1 if getattr(config, "scale_attn_by_inverse_layer_idx", False) else 1
-    return (scale if getattr(config, "use_attn_scale", True) else 1.0) * deeper
+def _scale(model: Any, layer: int, tokens: np.ndarray) -> float:
+    """The number that products of queries and keys are divided by; NaN where attention is not their softmax.
+
+    Rotary positions count as products where hooks see what they turned.
+    """
+    start = f"blocks.{layer}.attn.hook_"
+    names = [start + name for name in ("q", "k", "rot_q", "rot_k", "pattern") if start + name in model.hook_dict]
+    kept = _asked(model, tokens, names)[1]
+    query, key = (kept.get(f"{start}rot_{name}", kept[start + name]) for name in ("q", "k"))
+    shares = kept[f"{start}pattern"][:, :, -1]
+    key = np.repeat(key, query.shape[2] // key.shape[2], axis=2)
+    products = np.einsum("nhd,nthd->nht", query[:, -1], key)
+    seen = shares > 1e-12  # not masked, nor lost in rounding
+    number, logs = seen.sum(axis=-1, keepdims=True), np.log(np.where(seen, shares, 1.0))
+    z, found = (seen * (one - (seen * one).sum(axis=-1, keepdims=True) / number) for one in (products, logs))
+    total = float((z * found).sum())
+    scale = float((z * z).sum()) / total if total else float("nan")
+    return scale if np.abs(z / scale - found).max() <= 1e-3 * np.abs(found).max() else float("nan")
 
 
 FAMILIES: tuple[Adapter, ...] = (

@@ -1,5 +1,6 @@
 """Models known by their layout: what is seen is what their own layers compute, and matrices give their logits."""
 
+from importlib import metadata
 from types import SimpleNamespace
 
 import numpy as np
@@ -87,9 +88,11 @@ class Hooked(torch.nn.Module):
     def __init__(self, heads=4, groups=2, layers=1, **options):
         super().__init__()
         torch.manual_seed(0)
+        self.slope = 0.0  # of a bias by place
         self.cfg = SimpleNamespace(n_layers=layers, n_heads=heads, d_head=2, n_key_value_heads=groups,
-                                   attn_scale=3.0, use_attn_scale=True, attn_only=True, **options)  # fmt: skip
-        self.hook_dict = {f"blocks.{i}.attn.hook_pattern": SimpleNamespace(name=str(i)) for i in range(layers)}
+                                   scale=3.0, attn_only=True, **options)  # fmt: skip
+        hooks = ("q", "k", "attn_scores", "pattern")
+        self.hook_dict = {f"blocks.{i}.attn.hook_{name}": None for i in range(layers) for name in hooks}
 
         def made(*shape):
             return torch.nn.Parameter(torch.randn(*shape, dtype=torch.float64))
@@ -102,15 +105,26 @@ class Hooked(torch.nn.Module):
         hooks, x = dict(fwd_hooks), self.W_E[tokens]
         mask = torch.full((x.shape[1], x.shape[1]), -torch.inf).triu(1)
         for layer in range(self.cfg.n_layers):
-            every = [one[layer].repeat_interleave(len(self.W_Q[0]) // one.shape[1], 0) for one in (self.W_K, self.W_V)]
-            query, key, value = (torch.einsum("ntd,hdk->nhtk", x, one) for one in (self.W_Q[layer], *every))
-            pattern = (query @ key.transpose(2, 3) / self.cfg.attn_scale + mask).softmax(dim=-1)
-            hooks[f"blocks.{layer}.attn.hook_pattern"](pattern, hook=None)
-            x = x + torch.einsum("nhtk,hkd->ntd", pattern @ value, self.W_O[layer])
+
+            def seen(name, value, layer=layer):
+                hooks.get(f"blocks.{layer}.attn.hook_{name}", lambda value, hook: None)(value, hook=None)
+                return value
+
+            query = seen("q", torch.einsum("ntd,hdk->nthk", x, self.W_Q[layer]))
+            key = seen("k", torch.einsum("ntd,hdk->nthk", x, self.W_K[layer]))
+            value = torch.einsum("ntd,hdk->nthk", x, self.W_V[layer])
+            key, value = (one.repeat_interleave(query.shape[2] // one.shape[2], 2) for one in (key, value))
+            scores = (
+                torch.einsum("nthk,nshk->nhts", query, key) / self.cfg.scale
+                + mask
+                + self.slope * torch.arange(x.shape[1])
+            )
+            pattern = seen("pattern", seen("attn_scores", scores).softmax(dim=-1))
+            x = x + torch.einsum("nhts,nshk,hkd->ntd", pattern, value, self.W_O[layer])
         return x @ self.W_U
 
     def forward(self, tokens):
-        return self.run_with_hooks(tokens, "logits", [("blocks.0.attn.hook_pattern", lambda pattern, hook: None)])
+        return self.run_with_hooks(tokens, "logits", [])
 
 
 BARE = {
@@ -154,6 +168,12 @@ def test_attention_and_logits_are_the_models_own(name):
     np.testing.assert_allclose(seen.attention, np.stack([array(one[:, :, -1]) for one in out.attentions]), atol=1e-12)
     np.testing.assert_allclose(seen.logits, array(out.logits[:, -1]), atol=1e-12)
     assert "rotary positions" in adapter_of(model).parts(model)
+
+
+def test_what_is_more_than_a_softmax_of_products_has_no_matrices():
+    model = Hooked()
+    model.slope = 0.3
+    assert adapter_of(model).matrices(model, TOKENS[:2, :-1]) == []
 
 
 def test_output_of_a_head_is_that_of_its_value_and_output_matrices():
@@ -225,7 +245,7 @@ def test_layers_that_are_unlike_are_refused():
     layers[1].self_attn = torch.nn.Identity()
     with pytest.raises(ValueError, match=r"2 of 1 kinds in 3 layers"):
         yz.watch(model, TOKENS)
-    with pytest.raises(ValueError, match="none called blocks.1.attn.hook_pattern"):
+    with pytest.raises(ValueError, match=r"none called blocks\.1\.attn\.hook_pattern"):
         model = Hooked(layers=2)
         del model.hook_dict["blocks.1.attn.hook_pattern"]
         yz.watch(model, TOKENS)
@@ -287,8 +307,9 @@ LENS = {
 def lens(**changes):
     """A model of TransformerLens, built from a configuration, with hooks of its own or as a bridge."""
     library = pytest.importorskip("transformer_lens")
-    if hasattr(library, "HookedTransformer"):
-        return library.HookedTransformer(library.HookedTransformerConfig(**LENS | changes)).double()
+    if int(metadata.version("transformer_lens").split(".")[0]) < 4:
+        with pytest.warns(DeprecationWarning, match="HookedTransformer"):  # gone from 4.0 on
+            return library.HookedTransformer(library.HookedTransformerConfig(**LENS | changes)).double()
     native = pytest.importorskip("transformer_lens.model_bridge.sources.native")
     return native.boot(LENS | {"normalization_type": "LN"} | changes).double()
 
@@ -307,7 +328,8 @@ def test_a_model_of_transformer_lens_is_seen_as_its_cache_has_it(changes, parts)
     model = lens(**changes)
     recorder = yz.watch(model, TOKENS, optimizer=torch.optim.SGD(model.parameters(), lr=0.1))
     assert recorder.recording.facts["parts"] == parts
-    assert np.isfinite(recorder.recording.dataset["eta_z"]).all()
+    turned_unseen = "rotary positions" in parts and type(model).__name__ == "TransformerBridge"
+    assert np.isfinite(recorder.recording.dataset["eta_z"]).all() != turned_unseen
     with torch.no_grad():
         logits, cache = model.run_with_cache(torch.as_tensor(TOKENS[:, :-1]))
     seen = recorder.adapter.on(model, TOKENS[:, :-1])
@@ -318,10 +340,10 @@ def test_a_model_of_transformer_lens_is_seen_as_its_cache_has_it(changes, parts)
 
 @pytest.mark.parametrize("changes", [{}, {"n_key_value_heads": 2}, {"attn_scale": 5.0}, {"use_attn_scale": False}])
 def test_matrices_of_transformer_lens_give_its_attention_logits(changes):
-    model = lens(normalization_type=None, attn_only=True, **changes)
+    model = lens(normalization_type=None, attn_only=True, n_layers=1, **changes)
     with torch.no_grad():
         for key, weight in model.named_parameters():
-            weight.mul_(0.0 if "b_" in key or "bias" in key or "pos" in key else 10.0)
+            weight.mul_(0.0 if "b_" in key or "bias" in key or "pos" in key else 5.0)
     context = TOKENS[:, :-1]
     with torch.no_grad():
         cache = model.run_with_cache(torch.as_tensor(context))[1]
