@@ -49,6 +49,7 @@ from .paper import register as register
 from .reruns import RerunReport as RerunReport
 from .reruns import rerun as rerun
 from .sweeps.sweep import sweep as sweep
+from .watching.checkpoints import watch_checkpoints as watch_checkpoints
 from .watching.recorder import Recorder as Recorder
 from .watching.recorder import watch as watch
 from .watching.report import WatchReport as WatchReport

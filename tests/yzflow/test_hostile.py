@@ -148,7 +148,12 @@ def calls(tmp_path_factory):
                     name: value for name, value in vars(entry).items() if name != "__signature__"
                 } | {"compute": entry.compute, "claims": None}),
                 "figures.registry.draw": (figures.draw, {"name": entry.name, "stem": "drawn"}),
-                "watching.recorder.watch": (yzflow.watch, watching | {"path": None, "every": "log", "parts": None}),
+                "watching.recorder.watch": (yzflow.watch, watching | {"path": None, "every": "log", "parts": None,
+                                                                    "resume_at": None}),
+                "watching.checkpoints.watch_checkpoints": (yzflow.watch_checkpoints, {
+                    "checkpoints": {2: trained, 5: lambda: trained}, **{name: value for name, value in watching.items()
+                                                                        if name != "model"},
+                    "model": None, "path": None, "parts": None}),
                 "watching.recorder.Recorder.report": (recorder.report, {"now": 1}),
                 "watching.recorder.Recorder.step": (recorder.step, {"model": None}),
                 "watching.recorder.Recorder.save": (recorder.save, {"path": "watched.nc"}),

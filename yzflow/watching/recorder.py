@@ -53,6 +53,7 @@ def watch(
     n_classes: int = 16,
     n_tokens: int = 64,
     path: str | os.PathLike | None = None,
+    resume_at: int | None = None,
 ) -> Recorder:
     """Record a training that runs elsewhere, to ask which theorems say something about it.
 
@@ -89,6 +90,9 @@ def watch(
         How many next tokens and tokens are kept apart: the most frequent ones of ``tokens``.
     path : path-like, optional
         A file that is written at each recorded step. If it is there already, the recording goes on from its last step.
+    resume_at : int, optional
+        The step at which the model stands; without a file the recording begins there. Default: the last step of the
+        file, or 0.
 
     Returns
     -------
@@ -148,6 +152,7 @@ def watch(
         "learning_rate": rate,
         "batch_size": batch,
         "path": path,
+        "resume_at": None if resume_at is None else checks.integer("resume_at", resume_at, minimum=0),
     }
     return Recorder(model, probe, adapter, **options)
 
@@ -173,6 +178,7 @@ class Recorder:
         learning_rate: float = math.nan,
         batch_size: int = 0,
         path: str | os.PathLike | None = None,
+        resume_at: int | None = None,
     ) -> None:
         self.model, self.adapter, self._probe, self._every = model, adapter, probe, every
         self._learning_rate = learning_rate
@@ -189,6 +195,7 @@ class Recorder:
         if self._path is not None and self._path.exists():
             self._resume(Recording.load(self._path))
         else:
+            self._step = resume_at or 0
             self._record()
 
     def __repr__(self) -> str:
