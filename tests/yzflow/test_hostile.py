@@ -154,11 +154,13 @@ def calls(tmp_path_factory):
                     "checkpoints": {2: trained, 5: lambda: trained}, **{name: value for name, value in watching.items()
                                                                         if name != "model"},
                     "model": None, "path": None, "parts": None}),
-                "watching.recorder.Recorder.report": (recorder.report, {"now": 1}),
+                "watching.recorder.Recorder.report": (recorder.report, {"now": 1, "names": None}),
                 "watching.recorder.Recorder.step": (recorder.step, {"model": None}),
                 "watching.recorder.Recorder.save": (recorder.save, {"path": "watched.nc"}),
-                "watching.report.WatchReport": (yzflow.WatchReport, {"recording": recorder.recording, "now": 1}),
-                "watching.report.WatchReport.page": (recorder.report().page, {"path": "watched.html"}),
+                "watching.report.WatchReport": (yzflow.WatchReport, {
+                    "recording": recorder.recording, "now": 1, "names": None}),
+                "watching.report.WatchReport.page": (recorder.report().page, {
+                    "path": "watched.html", "layer": 0, "head": 0}),
                 "watching.report.WatchReport.save": (recorder.report().save, {"path": "watched.nc"}),
                 "paper.Paper": (yzflow.Paper, parts()),
                 "paper.register": (yzflow.register, {"paper": next(iter(yzflow.papers().values()))}),

@@ -427,7 +427,7 @@ class Recorder:
         self._training.length = facts["length"]
         self._next = self._following()
 
-    def report(self, *, now: int | None = None) -> WatchReport:
+    def report(self, *, now: int | None = None, names: Any = None) -> WatchReport:
         """Which theorems say something about the training, what they predicted at a step, and what came of it.
 
         Parameters
@@ -435,12 +435,14 @@ class Recorder:
         now : int, optional
             The step of which the past is known. Default: the square root of the last one, the middle of the recording
             on a logarithmic axis.
+        names : mapping, sequence, callable or tokenizer, optional
+            Texts of tokens by their numbers; a tokenizer has ``decode`` or ``convert_ids_to_tokens``.
         """
         from yzflow.watching.report import WatchReport
 
         if self._rows[-1]["step"] != self._step:
             self._record()
-        return WatchReport(self.recording, now=now)
+        return WatchReport(self.recording, now=now, names=names)
 
     def save(self, path: str | os.PathLike) -> Path:
         """Write what was recorded until now; `yzflow.watching.recording.Recording.load` reads it."""

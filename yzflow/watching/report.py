@@ -1,40 +1,39 @@
-"""The report on a training that others ran: which theorems speak of it, what was foreseen, and what came of it."""
+"""The report on a training that others ran: who was right, what was foreseen and came, which theorems speak of it."""
 
 from __future__ import annotations
 
-import base64
-import io
 import math
 import os
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import cached_property
-from html import escape
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from dynamics.support import checks
 from dynamics.support.files import replacing
-from dynamics.support.rounded import margin as shown_margin
+from theory.statements import Statement
 from yzflow.audits.report import columns
 from yzflow.parts import part_of, parts
-from yzflow.watching import rivals
+from yzflow.watching import right, rivals
 from yzflow.watching.claimed import known_rivals
-from yzflow.watching.places import Applies, Place, applies
+from yzflow.watching.in_the_way import InTheWay, listed, says
+from yzflow.watching.names import token_names
+from yzflow.watching.places import Applies, Place, applies, plain_steps
 from yzflow.watching.recording import Recording
 
 __all__ = ["WatchReport"]
 
-_MOST = 6  # assumptions that are shown of those that are broken
 _WIDTH = 100
-_PICTURE = "Attention, entropy and loss over the training"
-_NAMED = 8  # tokens that a legend has room for
+_SHOWN = 8  # statements that the text has a line for
+_NULLS = tuple(one.name for one in rivals.NULLS)
 
 
 class WatchReport:
-    """Which theorems say something about a recorded training; made by ``report`` of a recorder.
+    """Who was right about a recorded training, and which theorems speak of it; made by ``report`` of a recorder.
 
     Attributes
     ----------
@@ -44,9 +43,11 @@ class WatchReport:
     stored : tuple of str
         Rivals whose predictions were written at that step, before what followed was seen; others foresee from the past
         of it now.
+    names : dict
+        Text of each token that is kept apart.
     """
 
-    def __init__(self, recording: Recording, *, now: int | None = None) -> None:
+    def __init__(self, recording: Recording, *, now: int | None = None, names: Any = None) -> None:
         self.recording = checks.instance("recording", recording, Recording)
         steps = recording.steps
         if now is None:
@@ -55,8 +56,11 @@ class WatchReport:
         else:
             wanted = checks.integer("now", now, minimum=int(steps[0]))
         self.now = int(steps[steps <= wanted][-1])
+        self._why = None if now is None else wanted
         self._past = recording.then(self.now)
         self.stored = tuple(recording.stored(self.now))
+        data = recording.dataset
+        self.names = token_names(names, np.union1d(data["token"].values, data["next_token"].values))
 
     def __repr__(self) -> str:
         return f"<WatchReport: {self.headline}>"
@@ -85,15 +89,10 @@ class WatchReport:
         """Statements all of whose assumptions hold at the step."""
         return tuple(name for name, one in self.applies.items() if one.inside)
 
-    @property
-    def reasons(self) -> dict[str, float]:
-        """Assumptions that keep every statement from applying, or the most of them, with the smallest margin first."""
-        broken = [one.broken for one in self.applies.values()]
-        margins = {text: margin for found in broken for text, margin in found.items()}
-        count = {text: sum(text in found for found in broken) for text in margins}
-        most = max(count.values(), default=0)
-        shared = {text: margin for text, margin in margins.items() if count[text] == most}
-        return dict(sorted(shared.items(), key=lambda one: one[1]))
+    @cached_property
+    def in_the_way(self) -> InTheWay:
+        """Assumptions that keep the most statements from applying, and who would speak without these."""
+        return InTheWay.of(self.applies)
 
     @property
     def unknown(self) -> tuple[str, ...]:
@@ -101,18 +100,71 @@ class WatchReport:
         return tuple(dict.fromkeys(text for one in self.applies.values() for text in one.unknown))
 
     @property
+    def statements(self) -> dict[str, Statement]:
+        """Each statement that was asked, by its name in `applies`."""
+        every = (one for name in self.places for one in part_of(name, "statements") or ())
+        return {one.id: one for one in every if one.id in self.applies}
+
+    @property
     def headline(self) -> str:
-        """The one sentence that a reader came for."""
+        """Which theorems speak of the training, or what stands in the way, in a sentence."""
         if self.inside:
-            among = [name for name in self.inside if ": Theorem" in name] or list(self.inside)
             return (
-                f"As far as the recording shows, the training is inside the assumptions of {len(self.inside)} of "
-                f"{len(self.applies)} statements at step {self.now:,}, among them {_joined(among)}."
+                f"As far as the recording shows, the training is at step {self.now:,} inside the assumptions of "
+                f"{listed(self.inside)} ({len(self.inside)} of {len(self.applies)} statements)."
             )
-        why = [f"{text} (margin {shown_margin(margin, 2)})" for text, margin in list(self.reasons.items())[:_MOST]]
-        why += [f"{text} (not known)" for text in self.unknown[: _MOST - len(why)]]
-        why += [place.why for place in self.places.values() if place.why]
-        return f"No theorem here applies at step {self.now:,}, because of: {'; '.join(why) or 'no paper looks at it'}."
+        whys = [place.why for place in self.places.values() if place.why]
+        if not self.applies:
+            return f"No theorem here applies at step {self.now:,}: {'; '.join(whys) or 'no paper looks at it'}."
+        if self.in_the_way.sentence and not self._only_unknown:
+            return f"No theorem here applies at step {self.now:,}: {'; '.join([self.in_the_way.sentence, *whys])}"
+        open_ones = self._only_unknown
+        unknown = "; ".join(dict.fromkeys(text for name in open_ones for text in self.applies[name].unknown))
+        return f"Open at step {self.now:,}: {listed(open_ones)} would speak if what is not known holds: {unknown}."
+
+    @property
+    def _only_unknown(self) -> tuple[str, ...]:
+        """Statements of which nothing is known to be broken, and something is not known."""
+        return tuple(name for name, one in self.applies.items() if one.unknown and not one.broken)
+
+    @property
+    def right(self) -> str:
+        """Who was right about what followed the step: the sentence that a reader came for."""
+        steps = self.recording.steps
+        if steps[-1] == 0:
+            return (
+                "No step was seen: this is the model before its training. Train inside `with recorder:`, with an "
+                "optimizer that holds the parameters of this very model, or call `recorder.step()` after each step."
+            )
+        if self.happened is None:
+            return f"Nothing was recorded after step {self.now:,}, so that nothing can be scored."
+        gone = right.left_out(self.recording, self.now)
+        less = (
+            f" Left out are {gone:,} tokens whose attention is no number (NaN) at one of these steps." if gone else ""
+        )
+        counts, compared = right.who_was_right(
+            self.rivals, self.happened, _NULLS, self.recording.dataset["query"].values
+        )
+        span = f"From step {self.now:,} to {steps[-1]:,}"
+        if not counts:
+            return f"{span} no token changed its attention of which a theory had foreseen anything.{less}"
+        return f"{span}, on who gains attention and who loses: {counts}. {compared}.{less}"
+
+    @property
+    def why_now(self) -> str:
+        """Reason for looking at this step, in a sentence."""
+        steps = self.recording.steps
+        if self._why is not None:
+            return (
+                "" if self._why == self.now else f"Step {self.now:,} is the last record until {self._why:,}, as asked."
+            )
+        if steps[-1] == steps[0]:
+            return ""
+        what = "with predictions that were written" if self.now in self.recording.asked else "record"
+        return (
+            f"Step {self.now:,} is the last {what} until the square root of the last step, {steps[-1]:,}: the middle "
+            "of the training on a logarithmic axis. `now=` asks about another."
+        )
 
     @cached_property
     def rivals(self) -> dict[str, xr.Dataset]:
@@ -142,10 +194,31 @@ class WatchReport:
     @cached_property
     def scores(self) -> dict[str, dict[str, float]]:
         """Name of each theory -> Brier score of each quantity between the step and the end; empty without a future."""
-        if self.now == self.recording.steps[-1]:
+        happened = self.happened
+        return {} if happened is None else {name: rivals.score(one, happened) for name, one in self.rivals.items()}
+
+    @property
+    def about_scores(self) -> str:
+        """How scores are to be read, who was silent, and when predictions were made."""
+        silent = ", ".join(name for name, found in self.scores.items() if not found)
+        words = "Scores are Brier's: 0 is best, and 0.25 is even odds on a sign."
+        return f"{words}{f' Silent: {silent}.' if silent else ''} {self.provenance}"
+
+    @cached_property
+    def happened(self) -> xr.Dataset | None:
+        """What came of each quantity between the step and the end; None without a future."""
+        return None if self.now == self.recording.steps[-1] else rivals.outcome(self.recording, self.now)
+
+    def foreseen(self) -> dict[str, tuple[str, list[list[str]]]]:
+        """Question -> what came, and a row for each theory that spoke of it: foreseen, came of that, score."""
+        if self.happened is None:
             return {}
-        happened = rivals.outcome(self.recording, self.now)
-        return {name: rivals.score(found, happened) for name, found in self.rivals.items()}
+        found = {}
+        for name, words in right.WORDS.items():
+            rows = right.rows(self.rivals, self.happened, self.scores, name)
+            if rows:
+                found[words] = (right.came(self.happened, name), rows)
+        return found
 
     @property
     def dataset(self) -> xr.Dataset:
@@ -159,58 +232,76 @@ class WatchReport:
 
     @property
     def text(self) -> str:
-        """The report in some twenty lines."""
-        data, facts = self.recording.dataset, self.recording.facts
-        lines = textwrap.wrap(self.headline, _WIDTH)
-        lines += ["", *textwrap.wrap(self._seen(), _WIDTH), ""]
-        lines += [f"{len(self.inside)} of {len(self.applies)} statements apply. The closest others:"]
-        rows = [["  statement", "broken", "smallest margin of"]]
-        outside = [one for one in self.applies.values() if not one.inside]
-        for one in sorted(outside, key=lambda one: len(one.broken) + len(one.unknown))[:5]:
-            worst = next(iter(one.broken.items()), (next(iter(one.unknown), ""), math.nan))
-            number = f"{len(one.broken)}" + (f" (+{len(one.unknown)} not known)" if one.unknown else "")
-            rows.append([f"  {one.statement}", number, f"{shown_margin(worst[1], 2)}  {worst[0]}"])
-        lines += columns(rows)
+        """The report as text: who was right, why this step, what was foreseen and came, and what stands in the way."""
+        lines = [*_wrapped(self.right), "", *_wrapped(self.seen)]
+        lines += ["", *_wrapped(self.why_now)] if self.why_now else []
+        for words, (came, rows) in self.foreseen().items():
+            lines += ["", f"{words}: {came}."]
+            lines += columns([["theory", "foreseen", "came", "score"], *rows])
         if self.scores:
-            lines += [
-                "",
-                f"What was foreseen at step {self.now:,} of step {self.recording.steps[-1]:,}, as Brier scores:",
-            ]
-            rows = _score_rows(self)
-            lines += [
-                *columns([[f"  {name}", *cells] for name, *cells in rows]),
-                "  (0 is best; 0.25 is even odds on a sign)",
-                *textwrap.wrap(self.provenance, _WIDTH, initial_indent="  ", subsequent_indent="  "),
-            ]
+            lines += _wrapped(self.about_scores)
+        lines += ["", *_wrapped(self.headline)]
+        lines += [f"  {name.partition(': ')[2]}. {says(self.statements[name])}" for name in self.nearest[:_SHOWN]]
+        data = self.recording.dataset
         happened, entropy = data["loss"].values, data["entropy"].mean(("layer", "head")).values
-        moved = float(np.nanmax(np.abs(data["gain"].isel(step=-1).values)))
+        present = data["gain"].isel(step=-1).values
+        moved = float(np.nanmax(np.abs(present), initial=0.0))
         lines += [
             "",
             f"From the first record to the last: loss {happened[0]:.3f} to {happened[-1]:.3f} nats,",
-            f"entropy of attention {entropy[0]:.3g} to {entropy[-1]:.3g} nats, on {facts['sequences']} sequences;",
+            f"entropy of attention {entropy[0]:.3g} to {entropy[-1]:.3g} nats, on {self.recording.facts['sequences']} "
+            f"sequences;",
             f"largest gain of a token {moved:.2g}.",
         ]
         return "\n".join(line.rstrip() for line in lines) + "\n"
 
-    def _seen(self) -> str:
+    @property
+    def nearest(self) -> tuple[str, ...]:
+        """Statements that speak, or would speak without what stands in the way of the most, or are not known to."""
+        way = self.in_the_way
+        found = self.inside or self._only_unknown or (*way.else_speak, *way.else_open)
+        by_number = sorted(self.applies.values(), key=lambda one: len(one.broken) + len(one.unknown))
+        return tuple(found) or tuple(one.statement for one in by_number[:5])
+
+    @property
+    def seen(self) -> str:
+        """What is known of model and training, in a sentence."""
         facts, data = self.recording.facts, self.recording.dataset
         of = facts["optimizer"]
         last = self._past.dataset.isel(step=-1)
-        rates = [float(last[name].mean()) for name in ("eta_y", "eta_z")]
+        rates = [float(last[name].values.mean()) for name in ("eta_y", "eta_z")]
+        nominal = "" if plain_steps(of) else ", nominal: those of plain steps at this rate, which these steps are not"
+        nominal = ", if its steps are plain" if plain_steps(of) is None else nominal
         said = [
             facts["kind"],
             f"{data.sizes['layer']} layer{'s' * (data.sizes['layer'] > 1)}, {data.sizes['head']} "
             f"head{'s' * (data.sizes['head'] > 1)}",
             f"vocabulary {facts['vocabulary']:,}, T = {facts['length']}",
             "optimizer not known" if of is None else of["name"] + ("" if math.isnan(of["lr"]) else f" at {of['lr']:g}"),
-            "eta_Y and eta_Z not known" if np.isnan(rates).any() else f"eta_Y = {rates[0]:.3g}, eta_Z = {rates[1]:.3g}",
+            "eta_Y and eta_Z not known"
+            if np.isnan(rates).any()
+            else f"eta_Y = {rates[0]:.3g}, eta_Z = {rates[1]:.3g}{nominal}",
         ]
         return f"Seen: {'; '.join(said)}; {len(self.recording.steps)} records until step {self.recording.steps[-1]:,}."
 
-    def page(self, path: str | os.PathLike) -> Path:
-        """Write the report as one page that works offline: the sentence, a figure, margins and scores."""
+    def page(self, path: str | os.PathLike, *, layer: int | Sequence[int] = 0, head: int | Sequence[int] = 0) -> Path:
+        """Write the report as one page that works offline: the sentence, what was foreseen and came, and plots.
+
+        Parameters
+        ----------
+        path : path-like
+        layer, head : int or sequence of int
+            Layers and heads that are drawn, counted from 0: each of these heads in each of these layers.
+        """
+        from yzflow.watching.page import page
+
+        sizes = self.recording.dataset.sizes
+        chosen = {
+            name: np.atleast_1d(checks.index_array(name, np.atleast_1d(given), upper=sizes[name]))
+            for name, given in (("layer", layer), ("head", head))
+        }
         with replacing(path) as temporary:
-            temporary.write_text(_page(self), encoding="utf-8")
+            temporary.write_text(page(self, chosen["layer"].tolist(), chosen["head"].tolist()), encoding="utf-8")
         return Path(path)
 
     def save(self, path: str | os.PathLike) -> None:
@@ -218,92 +309,5 @@ class WatchReport:
         self.recording.save(path)
 
 
-def _joined(names: Iterable[str]) -> str:
-    """Statements, with their paper named once."""
-    found: dict[str, list[str]] = {}
-    for name in names:
-        paper, _, number = name.partition(": ")
-        found.setdefault(paper, []).append(number)
-    return "; ".join(f"{', '.join(numbers)} of {paper}" for paper, numbers in found.items())
-
-
-def _score_rows(report: WatchReport) -> list[list[str]]:
-    """A head, and a row for each theory with its scores, or "-" where it foresaw nothing."""
-    return [
-        ["theory", "who gains", "who leads", "sparser", "when it turns"],
-        *(
-            [name, *(f"{found[one]:.3f}" if one in found else "-" for one in rivals.QUANTITIES)]
-            for name, found in report.scores.items()
-        ),
-    ]
-
-
-def _page(report: WatchReport) -> str:
-    """The report as a statement's page is made: its style, its tables, light or dark."""
-    from yzflow.pages.statement import document, table
-
-    picture = f"<img width='100%' alt='{_PICTURE}' src='data:image/png;base64,{_figure(report)}'>"
-    seen = f"{report._seen()} The dotted line is the step of which the past is known."
-    body = [
-        "<header><h1>Is this training inside a theorem?</h1>",
-        f"<p>{escape(report.headline)}</p></header><main>",
-        f"<figure id='plot'>{picture}<figcaption>{escape(seen)}</figcaption></figure>",
-    ]
-    if report.scores:
-        head, *scored = _score_rows(report)
-        cells = [[escape(cell) for cell in row] for row in scored]
-        caption = "Brier scores: 0 is best, and 0.25 is even odds on a sign; - is nothing said."
-        body.append(f"<section id='foreseen'><h2>What was foreseen at step {report.now:,}</h2>")
-        body.append(f"{table(head, cells, caption)}<p>{escape(report.provenance)}</p></section>")
-    body.append(f"<section id='assumptions'><h2>Assumptions at step {report.now:,}</h2>")
-    body.append("<p>A margin is the ratio of the two sides; one or more holds.</p>")
-    for one in report.applies.values():
-        word = "<strong class='badge proved'>inside</strong>" if one.inside else _outside(one)
-        rows = sorted(one.margins.items(), key=lambda pair: (not math.isnan(pair[1]), pair[1]))
-        cells = [[escape(words), "not known" if math.isnan(margin) else shown_margin(margin)] for words, margin in rows]
-        held = table(["assumption", "margin"], cells, "", bad=[margin < 1 for _, margin in rows])
-        body.append(f"<details><summary>{escape(one.statement)}: {word}</summary>{held}</details>")
-    body.append("</section></main>")
-    return document("Is this training inside a theorem?", "\n".join(body))
-
-
-def _outside(one: Applies) -> str:
-    """How many assumptions do not hold, or are not known, as a badge where one is broken."""
-    if not one.broken:
-        return f"{len(one.unknown)} not known"
-    return f"<strong class='badge not-run'>{len(one.broken)} broken</strong>"
-
-
-def _figure(report: WatchReport) -> str:
-    """Gains of the tokens of the first next token, entropy and loss over the steps: a PNG, in base64."""
-    from yzflow.figures.style import canvas, styled
-
-    @styled
-    def draw():
-        data = report.recording.dataset
-        figure = canvas(figsize=(10, 3.2))
-        axes = figure.subplots(1, 3)
-        steps = np.maximum(data["step"].values, 0.5)
-        of = data["gain"].isel(layer=0, head=0, next_token=0)
-        for token in of["token"].values[~np.isnan(of.isel(step=-1).values)]:
-            axes[0].plot(steps, of.sel(token=token), label=f"token {int(token)}")
-        if len(axes[0].lines) <= _NAMED:
-            axes[0].legend()
-        axes[0].set_title(f"gain of each token, next token {int(of['next_token'])}")
-        for layer in range(data.sizes["layer"]):
-            entropy = data["entropy"].isel(layer=layer).mean("head").values
-            axes[1].plot(steps, entropy - entropy[0], label=f"layer {layer + 1}")
-        if data.sizes["layer"] > 1:
-            axes[1].legend()
-        axes[1].set_title("entropy of attention, change (nats)")
-        axes[2].plot(steps, data["loss"])
-        axes[2].set_title("loss (nats)")
-        for one in axes:
-            one.set_xscale("log")
-            one.set_xlabel("step")
-            one.axvline(max(report.now, 0.5), color="0.6", lw=1, ls=":")
-        return figure
-
-    picture = io.BytesIO()
-    draw().savefig(picture, format="png", dpi=150)
-    return base64.b64encode(picture.getvalue()).decode()
+def _wrapped(words: str) -> list[str]:
+    return textwrap.wrap(words, _WIDTH, break_on_hyphens=False)

@@ -155,6 +155,8 @@ NULLS: tuple[Rival, ...] = (_Nothing(), _Frequent(), _Anything())
 def foreseen(rival: Rival, recording: Recording) -> xr.Dataset:
     """Predictions of a rival, checked: known quantities, shapes of the recording, probabilities.
 
+    Nothing is foreseen of attention that is no number in the end of the recording: NaN.
+
     Raises
     ------
     ValueError
@@ -168,14 +170,18 @@ def foreseen(rival: Rival, recording: Recording) -> xr.Dataset:
         known = values.values[~np.isnan(values.values)]
         if known.size and (known.min() < 0 or known.max() > 1):
             raise ValueError(f"{rival.name} must give probabilities, but {name} has {known.min():g} to {known.max():g}")
-    return found
+    last = recording.dataset.isel(step=-1)
+    if not last["entropy"].isnull().any():
+        return found
+    gone = {_TOKENS: last["gain"].isnull(), _HEADS: last["entropy"].isnull()}
+    return found.map(lambda values: values.where(~gone[_TOKENS if "token" in values.dims else _HEADS]))
 
 
 def outcome(recording: Recording, now: int) -> xr.Dataset:
     """Outcomes between a step and the end of a recording: 1 or 0 for each thing that can be foreseen.
 
-    A gain that is the same at both ends, a lead that is shared, and a turn that the recording is too short for, say
-    nothing: NaN. So does attention that was NaN at one end.
+    A gain that is the same at both ends, a lead that is shared, a turn that the recording is too short for, and
+    attention that is no number, say nothing: NaN.
     """
     data = recording.dataset
     before, after = data.sel(step=now), data.isel(step=-1)

@@ -27,7 +27,8 @@ def future(recording: Recording, *, points: int = 49) -> np.ndarray:
 def heading(recording: Recording) -> np.ndarray:
     """Sign of the change of entropy in the last half of the steps, (layer, head); 0 where it stands still.
 
-    Standing still is less than a hundredth of the entropy's range so far, or no record in the first half.
+    Standing still is less than a hundredth of the entropy's range so far, or no record in the first half; also where an
+    entropy so far is no number.
     """
     steps, entropy = recording.steps, recording.dataset["entropy"].values
     before = np.flatnonzero(steps <= steps[-1] / 2)
@@ -41,8 +42,8 @@ def turned(recording: Recording, now: int) -> np.ndarray:
     """Whether entropy has turned before each multiple in `AHEAD` of a step: (layer, head, ahead), 1 or 0.
 
     It has turned when, against its `heading` at the step, it has come back from its extreme since then by more than a
-    tenth of its range until then. NaN where it stood still at the step, where it is NaN until then, and where the
-    recording ends before: whatever the outcome, so that what is scored does not depend on it.
+    tenth of its range until then. NaN where it stood still at the step, where the recording ends before, whatever the
+    outcome, so that what is scored does not depend on it, and where entropy is no number before.
     """
     steps, entropy = recording.steps, recording.dataset["entropy"].values
     towards = heading(recording.until(now))
@@ -55,9 +56,8 @@ def turned(recording: Recording, now: int) -> np.ndarray:
     for place, factor in enumerate(AHEAD):
         limit = factor * max(now, 1)
         if limit <= steps[-1]:
-            within = steps[after] <= limit
-            lost = np.isnan(along[after][within]).any(axis=0)
-            found[..., place] = np.where(lost, np.nan, back[within].any(axis=0))
+            gone = np.isnan(entropy[steps <= limit]).any(axis=0)
+            found[..., place] = np.where(gone, np.nan, back[steps[after] <= limit].any(axis=0))
     return np.where((towards == 0)[..., None], np.nan, found)
 
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import yzflow as yz
 from yzflow.papers.scan_and_snap.watched import OTHER_PARTS, place
-from yzflow.watching import places
+from yzflow.watching import places, rivals
+from yzflow.watching.claimed import known_rivals
 from yzflow.watching.recording import Recording
 from yzflow.watching.report import WatchReport
 
@@ -154,3 +155,55 @@ class TestModules:
         named = place(yz.watch(linked, tokens, parts=["a residual link"]).recording).margins
         assert OTHER_PARTS not in named and named["no part besides, but there is a residual link"] == 0
         assert OTHER_PARTS not in place(yz.watch(linked, tokens, parts=()).recording).margins
+
+
+# Attention that is no number
+
+
+def without_a_head(recording, *, steps=slice(None)):
+    """Two heads, of which the second has no number at some steps."""
+    data = recording.dataset.isel(head=[0, 0]).copy(deep=True)
+    for name in ("attention", "gain", "entropy", "by_token", "moved_by_order"):
+        data[name].values[steps, :, 1] = np.nan
+    return Recording(data)
+
+
+@pytest.fixture(scope="module")
+def longer():
+    return layers.watched(layers.Trained(layers.classes_inside(vocab_size=50)), length=60, steps=12).recording
+
+
+@pytest.mark.parametrize("steps", [slice(None), slice(-1, None), slice(3, 4)])
+def test_no_rival_fails_where_a_head_is_no_number(longer, steps):
+    recording = without_a_head(longer, steps=steps)
+    for one in known_rivals():
+        found = rivals.foreseen(one, recording)
+        for name, values in found.data_vars.items():
+            other = rivals.foreseen(one, longer)[name].values[:, 0]
+            np.testing.assert_array_equal(values.values[:, 0], other)  # the head that is seen is foreseen as before
+            if steps != slice(3, 4):
+                assert np.isnan(values.values[:, 1]).all(), (one.name, name)
+
+
+@pytest.mark.parametrize("last", [False, True])
+def test_nothing_comes_of_what_is_no_number(longer, last):
+    """Also for turns, which need every entropy before: a number at both ends is not enough."""
+    recording = without_a_head(longer, steps=slice(-1, None) if last else slice(5, 6))
+    happened, whole = rivals.outcome(recording, 2), rivals.outcome(longer, 2)
+    for name in rivals.QUANTITIES:
+        values, other = happened[name].values, whole[name].values[:, 0]
+        np.testing.assert_array_equal(values[:, 0], other)
+        if last and name != "turns":
+            assert np.isnan(values[:, 1]).all(), name
+    sooner = np.array(rivals.AHEAD) * 2 < (12 if last else int(longer.steps[5]))
+    np.testing.assert_array_equal(happened["turns"].values[0, 1][sooner], whole["turns"].values[0, 0][sooner])
+    assert np.isnan(happened["turns"].values[0, 1][~sooner]).all()
+
+
+def test_scores_leave_out_what_is_no_number(longer):
+    now = 4
+    both, alone = (
+        rivals.score(rivals.foreseen(rivals.NULLS[1], of.until(now)), rivals.outcome(of, now))
+        for of in (without_a_head(longer, steps=slice(-1, None)), longer)
+    )
+    assert both == pytest.approx(alone)

@@ -7,6 +7,7 @@ import pytest
 import watched_layers as layers
 
 import yzflow as yz
+from yzflow.audits.formulas import readable
 from yzflow.watching import rivals
 from yzflow.watching.recording import Recording
 from yzflow.watching.report import WatchReport
@@ -34,8 +35,9 @@ def test_gains_are_those_of_the_layer(inside):
 def test_a_training_inside_the_assumptions_is_said_to_be(inside):
     report = inside.report()
     assert set(THEOREMS) <= set(report.inside)
-    said = f"{len(report.inside)} of {len(report.applies)} statements at step 4"
-    assert said in report.headline and "Theorem 3, " in report.headline
+    assert f"{len(report.inside)} statements, among them Theorem 1, " in report.headline
+    assert f"({len(report.inside)} of {len(report.applies)} statements)" in report.headline
+    assert "at step 4" in report.headline and "Theorem 3" in report.headline
     # Theorem 4 needs classes that overlap less, which this training has not.
     assert report.applies["Scan and Snap: Theorem 4"].broken
 
@@ -73,9 +75,10 @@ def test_what_breaks_a_theorem_is_named(name):
 def test_only_what_is_changed_is_named_where_it_alone_is():
     report = layers.watched(layers.Trained(layers.classes_inside()), steps=2, parts=["LayerNorm"]).report()
     assert list(report.applies["Scan and Snap: Theorem 3"].broken) == ["no part besides, but there is LayerNorm"]
-    assert report.headline == (
-        "No theorem here applies at step 1, because of: no part besides, but there is LayerNorm (margin 0)."
+    assert report.headline.startswith(
+        "No theorem here applies at step 1: LayerNorm stands in the way of 33 statements; "
     )
+    assert "; without it, " in report.headline and "Theorem 3" in report.headline.partition("without it")[2]
 
 
 def test_what_is_not_known_is_not_inside():
@@ -153,7 +156,7 @@ def test_a_recording_goes_on_where_it_stopped(tmp_path):
     model = layers.Trained(layers.classes_inside())
     first = layers.watched(model, steps=4, path=path)
     tokens = layers.draw(model.classes, 24, 6000, np.random.default_rng(0))
-    looks = {"attention": layers.attention, "logits": layers.logits, "rates": model.rates}
+    looks = {"attention": layers.attention, "logits": layers.logits, "rates": model.rates, "parts": ()}
     more = yz.watch(model, tokens, **looks, optimizer=layers.PLAIN, batch_size=100, path=path)
     for number in (4, 5):
         model.step(number)
@@ -187,7 +190,7 @@ def test_attention_is_shares(change, got):
 def test_the_page_works_offline(inside, tmp_path):
     report = inside.report()
     page = report.page(tmp_path / "report.html").read_text()
-    assert report.headline in page
+    assert readable(report.headline) in page and escape(report.right, quote=False) in page
     assert "http" not in page.replace("http-equiv", "")
     assert "<script" not in page and "prefers-color-scheme: dark" in page  # a statement's page, as others are
     for name, found in report.scores.items():

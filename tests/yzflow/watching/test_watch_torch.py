@@ -289,7 +289,7 @@ def test_the_example_runs_and_reports_what_was_stored(tmp_path, capsys):
     assert example("watch_training").main(["--quick", "--out", str(tmp_path)]) == 0
     out = capsys.readouterr().out
     assert out.count("Stored at step 4, before what followed was seen") == 2
-    assert "Adam's first step" in out and "plain gradient steps, but it is Adam (margin 0)" in out
+    assert "Adam's first step" in out and "Adam stands in the way of 33 statements" in out
     assert {path.name for path in tmp_path.iterdir()} == {"SGD.nc", "SGD.html", "Adam.nc", "Adam.html"}
     recording = Recording.load(tmp_path / "SGD.nc")
     assert recording.steps[-1] == 64 and recording.asked.tolist() == [1, 2, 4, 9, 19, 38]
