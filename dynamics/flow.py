@@ -159,6 +159,8 @@ def gradient_flow(
         If the integrator fails, or its steps stall, as where a hidden unit is held where its ReLU bends; it says
         where, and keeps what was recorded.
 
+    What a schedule, a term or a field of one's own raises comes out as it is.
+
     Source: Tian, Wang, Chen, Du (2023), arXiv 2305.16380, Sections 3-5 and Appendix D.
     """
     call = Call("gradient_flow", {name: value for name, value in locals().items() if name != "progress"})
@@ -189,7 +191,8 @@ def gradient_flow(
     if optimizer is not None:
         check_flow(optimizer, decoder, init, solver, reduced=entry.reduced)
         parameters |= optimizer.parameters | {"momentum_order": solver.momentum}
-        setting = replace(setting, optimizer=optimizer.over(clock.end), order=solver.momentum, time=clock.start)
+        span = clock.start, clock.end
+        setting = replace(setting, optimizer=optimizer.over(clock.end), order=solver.momentum, span=span)
     system = system_for(setting, decoder, reduce=solver.reduce == "auto")
     checks.fits_in_memory("times", 8 * len(times) * system.initial.size, "record states")
     query_tokens = getattr(data, "query_tokens", None)
@@ -285,9 +288,11 @@ def _integrate(
         )
         if reason.startswith(_STALL):
             tries = "a larger rtol and atol, such as 1e-4, whose steps may step over it, an earlier t_end, or `sgd`"
+        # What a schedule or a term returned is no failure of the integrator, whom other tolerances would help.
+        advice = "" if reason.startswith("`") else f". Try, in this order: {tries}"
         raise IntegrationError(
             f"the gradient flow ({parameters['decoder']}) stopped after t = {time:g} of {clock.end:g} SGD steps, where "
-            f"the largest logit is {largest:.3g}: {reason}. Try, in this order: {tries}",
+            f"the largest logit is {largest:.3g}: {reason}{advice}",
             time,
             layer,
             _trajectory(system, times[:n_states], states[:n_states], labels) if n_states else None,

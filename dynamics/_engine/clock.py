@@ -23,8 +23,8 @@ class Clock:
         return np.log1p(np.asarray(t) - self.start) if self.logarithmic else np.asarray(t) - self.start
 
     def time(self, s):
-        """t at s, a number or an array."""
-        return self.start + (np.expm1(s) if self.logarithmic else s)
+        """t at s, a number or an array: never beyond the end, by no rounding."""
+        return np.minimum(self.start + (np.expm1(s) if self.logarithmic else s), self.end)
 
     def rate(self, s):
         """dt/ds at s, a number or an array."""

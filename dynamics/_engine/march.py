@@ -8,6 +8,7 @@ import numpy as np
 
 from dynamics._engine.clock import Clock
 from dynamics._engine.steps import Interpolant, Steps
+from dynamics.support import raised
 
 # Evaluations of the derivative after which a flow is given up: an hour or more, where a flow takes thousands.
 MOST_EVALUATIONS = 10_000_000
@@ -96,7 +97,9 @@ def march(
         before = steps.s
         try:
             reason = steps.advance()
-        except ValueError as error:  # of a schedule or a term, which may be anybody's function
+        except ValueError as error:  # of what a schedule or a term returns
+            if raised.is_own(error):
+                raise
             reason = str(error)
         reason = reason or exceeded(steps, steps.s - before)
         if reason:

@@ -12,6 +12,7 @@ import scipy  # which imports its integrators, a third of a second, when they ar
 
 from dynamics._engine import sums
 from dynamics._engine.tableau import E3, E5, EXTENDED, STAGES, A, C, D
+from dynamics.support import raised
 
 # Given arrays (state, out), a function that writes the derivative at s, at what ``state`` then holds, into ``out``; a
 # third argument takes the place of `System.bound`.
@@ -306,6 +307,8 @@ class ScipySteps:
                 self._solver = self._solver or self._make()
                 message = self._solver.step()
             except (ValueError, np.linalg.LinAlgError) as error:  # an implicit method meets nan in its Jacobian
+                if raised.is_own(error):
+                    raise
                 return str(error)
             if self._solver.status == "failed":
                 return message or "the step failed"

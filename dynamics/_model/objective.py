@@ -11,7 +11,7 @@ import numpy as np
 from dynamics._model.weights import Kind, Rule, Weights
 from dynamics.bags import Bags
 from dynamics.optimizers.optimizer import described
-from dynamics.support import checks
+from dynamics.support import checks, raised
 
 
 class Criterion(NamedTuple):
@@ -173,7 +173,11 @@ def shaped(objective: Objective, layer: _AnyKind) -> _AnyKind:
 def add_terms(objective: Objective, weights: Weights, slopes: Weights) -> None:
     """Add the terms of an objective to the gradient of J at ``weights``."""
     for term in objective.terms:
-        added = term(weights)
+        try:
+            added = term(weights)
+        except Exception as error:
+            raised.note(error, f"the term {described(term)}")
+            raise
         if not isinstance(added, Mapping):
             raise checks.reject("terms", "return a mapping from names of weights to arrays", checks.brief(added))
         for name, array in added.items():

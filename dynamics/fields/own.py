@@ -14,7 +14,8 @@ from dynamics._model.objective import Objective
 from dynamics._model.weights import Weights
 from dynamics.bags import Bags
 from dynamics.fields.features import SINGULAR
-from dynamics.support import checks, content
+from dynamics.optimizers.optimizer import described
+from dynamics.support import checks, content, raised
 from dynamics.support.canonical import digest
 from dynamics.support.names import is_name
 from dynamics.support.origins import FIELDS, code_of
@@ -135,11 +136,15 @@ def add_direction(field: Field, what: str, layer: Layer, bags: Bags, slopes: Wei
     ValueError
         If it is not an array for each part of the layer, of its shape.
     """
-    found = getattr(field, what)(layer, bags)
+    direction, of = getattr(field, what), f"{what} of decoder {field.name!r}"
+    try:
+        found = direction(layer, bags)
+    except Exception as error:
+        raised.note(error, f"the {of}, {described(direction)}")
+        raise
     parts = {name: array for name, array in layer.weights._asdict().items() if array.size}
     if isinstance(found, type(layer)):
         found = {name: array for name, array in found.weights._asdict().items() if array.size}
-    of = f"{what} of decoder {field.name!r}"
     if not isinstance(found, Mapping) or set(found) != set(parts):
         shown = ", ".join(map(str, found)) if isinstance(found, Mapping) else checks.brief(found)
         raise checks.reject(of, f"return a mapping with an array for each of {', '.join(parts)}", shown)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, cast
@@ -34,8 +35,8 @@ class Setting:
         Whose flow it is, if not that of plain steps.
     order : str
         Of momentum, as in `Solver`.
-    time : float
-        Of the start.
+    span : pair of floats
+        When the flow starts and ends.
     """
 
     bags: Bags
@@ -45,7 +46,7 @@ class Setting:
     objective: Objective
     optimizer: Optimizer | None = None
     order: str = "second order"
-    time: float = 0.0
+    span: tuple[float, float] = (0.0, math.inf)
 
     def recorded_h(self) -> np.ndarray | None:
         """h of each bag at the start, if ``init`` is a trajectory that has it."""

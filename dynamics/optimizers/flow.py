@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import cast
 
@@ -12,7 +13,7 @@ from dynamics.fields.full import Full
 from dynamics.fields.system import Observed, copied
 from dynamics.fields.theory import Theory
 from dynamics.layer import Layer
-from dynamics.optimizers.optimizer import Optimizer, flow_of, velocity
+from dynamics.optimizers.optimizer import Optimizer, Schedule, flow_of, velocity
 from dynamics.support import checks
 from dynamics.support.checks import read_only
 from dynamics.trajectory import Trajectory
@@ -61,7 +62,7 @@ class Optimized:
         self.reduction = system.reduction
         self.second = _second(optimizer, order)
         self.size = n = system.initial.size
-        start = [] if optimizer.schedule is None else [self.setting.time]
+        start = [] if optimizer.schedule is None else [self.setting.span[0]]
         self.initial = np.concatenate([system.initial, np.zeros(n * self.second), start])
         if optimizer.rule.stiff:
             self.most_evaluations = _MOST_OF_SIGN
@@ -72,10 +73,21 @@ class Optimized:
         """The state of the system."""
         return state[: self.size]
 
+    def time(self, state: np.ndarray) -> float:
+        """The time at a state, where a schedule is asked.
+
+        An own one is asked before the end alone, as in SGD, whose last step is the one before it: it may be a table.
+        A derivative by differences, or a rounding, asks beyond.
+        """
+        (start, end), time = self.setting.span, float(state[-1])
+        return (
+            time if isinstance(self.optimizer.schedule, Schedule) else min(max(time, start), math.nextafter(end, start))
+        )
+
     def derivative(self, state: np.ndarray) -> np.ndarray:
         """Its rate of change per SGD step: a new array."""
         system, optimizer, n = self.system, self.optimizer, self.size
-        time = 0.0 if optimizer.schedule is None else float(state[-1])
+        time = 0.0 if optimizer.schedule is None else self.time(state)
         out = np.ones_like(state)  # of the time
         if self.reduced:  # which takes nothing but a schedule
             out[:n] = optimizer.factor(time) * system.derivative(self.own(state))

@@ -15,7 +15,7 @@ import numpy as np
 
 from dynamics._model.weights import Weights
 from dynamics.optimizers.table import RULES, Direction, UpdateRule
-from dynamics.support import checks
+from dynamics.support import checks, raised
 
 OPTIMIZERS = tuple(RULES)
 DECAYS = ("constant", "cosine", "linear")
@@ -261,7 +261,12 @@ class Optimizer:
         t = checks.non_negative("t", t)
         if self.schedule is None:
             return 1.0
-        value = checks.real("schedule", self.schedule(t), rule=f"return a finite number at step {t:g}")
+        try:
+            given = self.schedule(t)
+        except Exception as error:
+            raised.note(error, f"the schedule {described(self.schedule)} at step {t:g}")
+            raise
+        value = checks.real("schedule", given, rule=f"return a finite number at step {t:g}")
         if value < 0:
             raise checks.reject("schedule", f"return no negative number at step {t:g}", value)
         return value
