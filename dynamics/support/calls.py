@@ -108,12 +108,20 @@ class Call:
         return function(**own, progress=progress)
 
     def to_bytes(self) -> bytes:
-        """The call as an ``.npz`` file."""
+        """The call as an ``.npz`` file.
+
+        Raises
+        ------
+        ValueError
+            If a flow's ``config()``, by which it is to be made again, returned what no file holds.
+        """
         arrays: dict[str, np.ndarray] = {}
         nodes: dict[str, Any] = {}
         for name, value in self.arguments.items():
             own: dict[str, np.ndarray] = {}
             node = _kept(value, own, f"{len(nodes)}")
+            if node is None and isinstance(value, Origin):
+                raise _unheld(value)
             if node is None or sum(array.nbytes for array in own.values()) > _LARGEST:
                 what = value.target if isinstance(value, Origin) else type(value).__name__
                 node, own = {"left out": what, "sha256": digest(value)}, {}
@@ -176,6 +184,13 @@ def _kept(value: Any, arrays: dict[str, np.ndarray], place: str) -> dict[str, An
         return {"value": _pack(value, arrays, place)}
     except _NotKept:
         return None
+
+
+def _unheld(origin: Origin) -> ValueError:
+    """The error of a configuration, a part of which has no form in a file."""
+    name, part = next((name, part) for name, part in origin.config.items() if _kept(part, {}, "") is None)
+    rule = "return numbers, words, and lists, mappings by words and arrays of them, for a file to hold"
+    return checks.reject(f"config of {origin.target}", rule, f"{checks.brief(part)} for {name!r}")
 
 
 def _pack(value: Any, arrays: dict[str, np.ndarray], place: str) -> Any:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import lazy_loader
+import numpy as np
 
-from dynamics.support import files, sealed
+from dynamics.support import checks, files, sealed
 from dynamics.support.formats import NETCDF, OTHER, format_of
 
 if TYPE_CHECKING:
@@ -96,15 +97,40 @@ def kept(path: str | os.PathLike | None, file_format: str, what: str, make: Call
 
 
 def encode(dataset: xr.Dataset) -> memoryview:
-    """The bytes of a netCDF file."""
+    """The bytes of a netCDF file.
+
+    Raises
+    ------
+    ValueError
+        If an attribute is nothing that netCDF holds.
+    """
     # HDF5 is imported by those who write, not by those who simulate.
     import h5netcdf
     from xarray.backends import H5NetCDFStore
 
+    _check_attributes("the dataset", dataset.attrs)
+    for name, variable in dataset.variables.items():
+        _check_attributes(repr(name), variable.attrs)
     buffer = io.BytesIO()
     with h5netcdf.File(buffer, "w") as file:
         dataset.dump_to_store(H5NetCDFStore(file))
     return buffer.getbuffer()
+
+
+def _check_attributes(where: str, attributes: Mapping[Any, Any]) -> None:
+    """Raise ``ValueError`` for an attribute that HDF5 would refuse in words of its own, without its name."""
+    for name, value in attributes.items():
+        words = value if isinstance(value, (list, tuple)) else [value]
+        try:
+            if all(isinstance(word, str) for word in words):
+                held = all(word.encode() is not None for word in words)
+            else:
+                held = np.asarray(value).dtype.kind in "iufcSU" and not any(isinstance(word, str) for word in words)
+        except ValueError:  # half a character, or lists of different lengths
+            held = False
+        if not held:
+            rule = f"hold numbers, words or lists of either in each attribute of {where}"
+            raise checks.reject("attributes", rule, f"{checks.brief(value)} for {name!r}")
 
 
 def decode(content: bytes | memoryview) -> xr.Dataset:

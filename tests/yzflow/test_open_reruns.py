@@ -8,7 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import xarray as xr
 from driving import python
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import yzflow as yz
 from dynamics.support import origins
@@ -99,7 +102,7 @@ def test_a_flow_is_handed_over_as_its_class_or_itself(module, tmp_path, monkeypa
     assert yz.rerun(tmp_path / "run.nc", flow=module.Decay).same
     assert yz.rerun(tmp_path / "run.nc", flow=module.Decay(1.5)).same
     rule = "`flow` must be of the class mypaper:Decay with the configuration that the file says, or this class"
-    for other in (module.Decay(1.25), module.Decay.Inner(), module.Decay.Inner, Untold()):
+    for other in (module.Decay(1.25), module.Decay.Inner(), module.Decay.Inner, Configured(object())):
         with pytest.raises(ValueError, match=rule):
             yz.rerun(tmp_path / "run.nc", flow=other)
     with pytest.raises(ValueError, match=r"`rtol` must be left out where the file holds it"):
@@ -119,22 +122,57 @@ def test_a_class_without_a_name_is_given_again(tmp_path):
     assert yz.rerun(tmp_path / "run.nc", flow=Local()).same
 
 
-class Untold:
-    """A flow whose configuration is no plain data."""
+class Configured:
+    """A flow whose configuration, and a note on whose state, are what somebody put there."""
 
-    initial = {"x": 1.0}  # noqa: RUF012
+    def __init__(self, rate=1.0, **attributes):
+        self.rate, self.initial = rate, {"x": xr.DataArray(1.0, attrs=attributes)}
 
     def derivative(self, t, state):
         return {"x": -state["x"]}
 
     def config(self):
-        return {"rate": object()}
+        return {"rate": self.rate}
 
 
-def test_a_class_whose_configuration_no_file_holds_is_named(tmp_path):
-    yz.integrate(Untold(), t_end=1.0).save(tmp_path / "run.nc")
-    with pytest.raises(ValueError, match=r"`flow` must be given, as the file does not hold it, but got \S+:Untold$"):
-        yz.rerun(tmp_path / "run.nc")
+UNHELD = [{1, 2}, object(), print, b"x", 1 + 2j, {1: 2}, [1, {"b": {3}}], np.array([None])]
+NUMBERS = st.one_of(st.floats(), st.integers(-(2**60), 2**60), st.booleans(), st.none(), st.text(max_size=3))
+HELD = st.recursive(
+    NUMBERS | st.floats(-9, 9).map(np.float64) | st.integers(0, 9).map(np.int32) | st.just(np.arange(2.0)),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=2), inner, max_size=2),
+    max_leaves=4,
+)
+
+
+@pytest.mark.parametrize("rate", UNHELD, ids=repr)
+def test_a_configuration_that_no_file_holds_is_refused_when_it_is_saved(tmp_path, rate):
+    """And not when the run is to be made again, which may be a year later."""
+    run = yz.integrate(Configured(rate), t_end=1.0)
+    with pytest.raises(ValueError, match=r"^`config of \S+:Configured` must return numbers.* for 'rate'$"):
+        run.save(tmp_path / "run.nc")
+    assert not list(tmp_path.iterdir())
+
+
+@given(HELD)
+@settings(max_examples=25, deadline=None)
+def test_a_configuration_that_is_saved_is_made_again(tmp_path_factory, rate):
+    file = tmp_path_factory.mktemp("held") / "run.nc"
+    yz.integrate(Configured(rate), t_end=1.0, times=[1.0]).save(file)
+    assert yz.rerun(file).same
+
+
+@pytest.mark.parametrize("value", [{1, 2}, print, None, True, {"a": 1}, [1, "a"], "\ud800", [[1], [1, 2]]], ids=ascii)
+def test_an_attribute_that_no_file_holds_is_refused_by_its_name(tmp_path, value):
+    run = yz.integrate(Configured(note=value), t_end=1.0)
+    with pytest.raises(ValueError, match=r"^`attributes` must hold numbers, words .*, but got .* for 'note'$"):
+        run.save(tmp_path / "run.nc")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("value", [1, 2.5, np.float32(1), "word", ["a", "b"], [1, 2], np.arange(3), float("nan")])
+def test_an_attribute_that_a_file_holds_is_kept(tmp_path, value):
+    yz.integrate(Configured(note=value), t_end=1.0).save(tmp_path / "run.nc")
+    np.testing.assert_array_equal(yz.Run.load(tmp_path / "run.nc").dataset["x"].attrs["note"], value)
 
 
 @pytest.mark.slow
