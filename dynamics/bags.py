@@ -128,10 +128,7 @@ class Bags(Frozen):
             target = checks.non_negative_array("target", self.target, ndim=2)
             if target.shape[1] == 0:
                 raise checks.reject("target", "have at least one column", f"shape {target.shape}")
-            unequal = np.abs(target.sum(axis=1) - 1) > 1e-9
-            if unequal.any():
-                row = int(np.argmax(unequal))
-                raise checks.reject("target", "have rows that sum to one", f"{target[row].sum()} in row {row}")
+            checks.sum_to_one("target", target.sum(axis=1))
             largest = target.shape[1] - 1
         else:
             target = checks.index_array("target", self.target)
@@ -174,8 +171,7 @@ class Bags(Frozen):
             weight = checks.non_negative_array("weight", self.weight, ndim=1)
             if weight.size != len(self.query):
                 raise checks.reject("weight", f"have one entry for each of {len(self.query)} bags", weight.size)
-            if abs(weight.sum() - 1) > 1e-9:
-                raise checks.reject("weight", "sum to one", f"a sum of {weight.sum()}")
+            checks.sum_to_one("weight", weight.sum())
         self._set("weight", weight)
 
     def _check_names(self) -> None:
@@ -250,8 +246,11 @@ class Bags(Frozen):
     ) -> Bags:
         """Bags from a dense (n, tokens) array of counts or probabilities; zeros are left out.
 
-        ``options`` are the sizes and names of `Bags`.
+        ``options`` are the sizes and names of `Bags`; a pandas DataFrame of counts brings the names of its columns.
         """
+        columns = names.of_table(counts)[1]
+        if columns is not None:
+            options.setdefault("token_names", columns)
         table = checks.non_negative_array("counts", counts, ndim=2)
         bag, token = np.nonzero(table)
         indptr = np.searchsorted(bag, np.arange(len(table) + 1))

@@ -6,7 +6,9 @@ import csv
 import io
 import json
 import os
+import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -54,18 +56,23 @@ def read_data(
     FileNotFoundError
         If there is none.
     """
+    if (columns := names.columns_of(path)) is not None:
+        rule = "be the path of a file; a table in memory goes to SequenceClasses"
+        raise checks.reject("path", rule, f"{type(path).__name__} with {checks.brief(columns)}")
     file = checks.path("path", path)
     kind = file.suffix.lower()
     if kind in TEXTS:
         if length is None:
             raise checks.reject("length", "be given for a text, whose windows are of so many tokens", length)
-        return TextCorpus(file, vocab_size=vocab_size).windows(length)
+        with _named(file):
+            return TextCorpus(file, vocab_size=vocab_size).windows(length)
     if length is not None:
         raise checks.reject("length", "be left out but for a text", length)
-    if kind in _DELIMITERS:
-        return _table(file, _DELIMITERS[kind], vocab_size)
-    if kind == ".json":
-        return _json(file, vocab_size)
+    with _named(file):
+        if kind in _DELIMITERS:
+            return _table(file, _DELIMITERS[kind], vocab_size)
+        if kind == ".json":
+            return _json(file, vocab_size)
     if kind == ".npz":
         if vocab_size is not None:
             raise checks.reject("vocab_size", "be left out for bags, which have it", vocab_size)
@@ -74,11 +81,30 @@ def read_data(
     raise checks.reject("path", f"end in one of {endings}", repr(os.fspath(path)))
 
 
-def _text(file: Path, what: str) -> str:
+def _refused(file: Path, rule: str, got: object) -> ValueError:
+    return checks.reject(os.fspath(file), rule, got)
+
+
+@contextmanager
+def _named(file: Path) -> Iterator[None]:
+    """Say in errors of what a file holds which file it is."""
     try:
-        return file.read_text(encoding="utf-8-sig")
+        yield
+    except ValueError as error:
+        if os.fspath(file) in str(error):
+            raise
+        raise ValueError(f"{error}, in {os.fspath(file)!r}") from None
+
+
+def _text(file: Path, what: str) -> str:
+    rule = f"be {what} in UTF-8, as which it can be saved anew"
+    try:
+        found = file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise checks.reject("path", f"be {what} in UTF-8", f"{error.reason} at position {error.start}") from None
+        raise _refused(file, rule, f"{error.reason} at position {error.start}") from None
+    if "\0" in found:
+        raise _refused(file, rule, f"NUL at position {found.index(chr(0))}, as in UTF-16")
+    return found
 
 
 def _lines(file: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
@@ -89,26 +115,42 @@ def _lines(file: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
             if any(cell.strip() for cell in row):
                 yield reader.line_num, [cell.strip() for cell in row]
     except csv.Error as error:
-        raise checks.reject("path", "be a table", f"{error} in line {reader.line_num}") from None
+        raise _refused(file, "be a table", f"{error} in line {reader.line_num}") from None
+
+
+def _misread(file: Path, head: list[str], delimiter: str) -> ValueError:
+    """The error of a table that begins with other heads, and what would make it one."""
+    begins = delimiter.join(head[:3])
+    endings = {mark: ending for ending, mark in _DELIMITERS.items() if mark != delimiter}
+    other = next((mark for mark in (*endings, ";") if mark in begins), None)
+    if other is not None:
+        cure = f": name it {endings[other]}" if other in endings else ": save it with commas, and points in numbers"
+    elif tuple(head[1:3]) == _HEAD:
+        cure = ": leave out the column before these, as table.to_csv(.., index=False) does"
+    elif {re.sub(r"\W+", "_", name.lower()) for name in head} >= set(_HEAD):
+        cure = ": in this order and spelling"
+    else:
+        cure = ""
+    return _refused(file, f"begin with a line of heads, {_HEAD[0]} and {_HEAD[1]} first", f"{begins!r}{cure}")
 
 
 def _table(file: Path, delimiter: str, vocab_size: int | None) -> SequenceClasses:
     lines = list(_lines(file, delimiter))
     head = lines[0][1] if lines else []
     if tuple(head[:2]) != _HEAD:
-        rule = f"begin with a line of heads, {_HEAD[0]} and {_HEAD[1]} first"
-        raise checks.reject("path", rule, repr(delimiter.join(head[:2])))
+        raise _misread(file, head, delimiter)
     own = 3 if head[2:3] == ["weight"] else 2
     token_names, class_names, queries, weights, table = head[own:], [], [], [], []
     for number, row in lines[1:]:
         if len(row) != len(head):
-            raise checks.reject("path", f"have {len(head)} cells in each line", f"{len(row)} in line {number}")
+            raise _refused(file, f"have {len(head)} cells in each line", f"{len(row)} in line {number}")
         class_names.append(row[0])
         queries.append(row[1])
-        table.append([_number(cell, number, name) for cell, name in zip(row[own:], token_names, strict=True)])
-        weights.append(_number(row[2], number, "weight") if own == 3 else 1.0)
+        cells = [_number(file, cell, number, name) for cell, name in zip(row[2:], head[2:], strict=True)]
+        table.append(cells[own - 2 :])
+        weights.append(cells[0] if own == 3 else 1.0)
     if "" in token_names or "" in queries:
-        raise checks.reject("path", "name each query and each column", "an empty name")
+        raise _refused(file, "name each query and each column", "an empty name")
     size = len(token_names)
     further = [query for query in dict.fromkeys(queries) if query not in set(token_names)]
     return SequenceClasses(
@@ -121,13 +163,14 @@ def _table(file: Path, delimiter: str, vocab_size: int | None) -> SequenceClasse
     )
 
 
-def _number(cell: str, line: int, name: str) -> float:
+def _number(file: Path, cell: str, line: int, name: str) -> float:
     try:
-        value = float(cell or 0)
+        value = float(cell or 0) if "_" not in cell else np.nan  # Python reads 1_000
     except ValueError:
         value = np.nan
     if not 0 <= value < np.inf:
-        raise checks.reject("path", "hold numbers from zero up", f"{cell!r} in line {line}, column {name!r}")
+        cure = ": write 1000 and 0.5, with a point and no other marks" if any(map(str.isdigit, cell)) else ""
+        raise _refused(file, "hold numbers from zero up", f"{cell!r} in line {line}, column {name!r}{cure}")
     return value
 
 
@@ -154,16 +197,16 @@ def _json(file: Path, vocab_size: int | None) -> SequenceClasses:
     try:
         given = json.loads(_text(file, "JSON"))
     except json.JSONDecodeError as error:
-        raise checks.reject("path", "be JSON", f"{error.msg} in line {error.lineno}") from None
+        raise _refused(file, "be JSON", f"{error.msg} in line {error.lineno}") from None
     except RecursionError:
-        raise checks.reject("path", "be JSON", "too many brackets within each other") from None
+        raise _refused(file, "be JSON", "too many brackets within each other") from None
     if not isinstance(given, dict):
-        raise checks.reject("path", "hold an object of JSON", type(given).__name__)
+        raise _refused(file, "hold an object of JSON", type(given).__name__)
     for key in given:
         if key not in _KEYS:
-            raise checks.reject("path", f"have keys such as {checks.nearest(key, {k: (k,) for k in _KEYS})}", repr(key))
+            raise _refused(file, f"have keys such as {checks.nearest(key, {k: (k,) for k in _KEYS})}", repr(key))
     if ("probabilities" in given) == ("counts" in given) or "query" not in given:
-        raise checks.reject("path", "hold `query`, and either `probabilities` or `counts`", repr(sorted(given)))
+        raise _refused(file, "hold `query`, and either `probabilities` or `counts`", repr(sorted(given)))
     if "counts" in given:
         counts = checks.non_negative_array("counts", given.pop("counts"), ndim=2)
         given["probabilities"] = _scaled(counts, counts.shape[1])

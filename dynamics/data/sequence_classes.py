@@ -45,7 +45,8 @@ class SequenceClasses(Frozen):
         plots and files show names beside the numbers, and nothing else depends on them. No two are alike, but for "",
         which stands for no name.
     class_names : sequence of str, optional
-        A name for each class, as the next token that it has; those of the other M may follow.
+        A name for each class, as the next token that it has; those of the other M may follow. A pandas DataFrame of
+        probabilities brings both: the names of its columns, and its index where that holds words.
 
     Raises
     ------
@@ -103,6 +104,9 @@ class SequenceClasses(Frozen):
         token_names: Sequence[str] | None = None,
         class_names: Sequence[str] | None = None,
     ) -> None:
+        rows, columns = names.of_table(probabilities)
+        token_names = columns if token_names is None else token_names
+        class_names = rows if class_names is None else class_names
         if scipy.sparse.issparse(probabilities):
             sparse = scipy.sparse.csr_array(probabilities, copy=True)
             try:
@@ -117,11 +121,7 @@ class SequenceClasses(Frozen):
         n_classes, n_tokens = sparse.shape
         if n_classes < 2:
             raise checks.reject("probabilities", "have at least two rows, one a next token", f"shape {sparse.shape}")
-        sums = np.asarray(sparse.sum(axis=1)).ravel()
-        unequal = np.abs(sums - 1) > 1e-9
-        if unequal.any():
-            row = int(np.argmax(unequal))
-            raise checks.reject("probabilities", "have rows that sum to one", f"{sums[row]} in row {row}")
+        checks.sum_to_one("probabilities", np.asarray(sparse.sum(axis=1)).ravel())
         if vocab_size is None:
             vocab_size = max(n_classes, n_tokens)
         vocab_size = checks.integer("vocab_size", vocab_size, minimum=n_classes)
@@ -136,8 +136,7 @@ class SequenceClasses(Frozen):
                 raise checks.reject("class_weights", f"have {n_classes} entries", class_weights.size)
             if (class_weights <= 0).any():
                 raise checks.reject("class_weights", "be positive", class_weights.min())
-            if abs(class_weights.sum() - 1) > 1e-9:
-                raise checks.reject("class_weights", "sum to one", f"a sum of {class_weights.sum()}")
+            checks.sum_to_one("class_weights", class_weights.sum())
         most = max(vocab_size, n_tokens)
         token_names = names.checked("token_names", token_names, of="contextual tokens", least=n_tokens, most=most)
         class_names = names.checked("class_names", class_names, of="next tokens", least=n_classes, most=vocab_size)

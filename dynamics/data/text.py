@@ -9,9 +9,9 @@ import os
 import re
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from dynamics._backend.compiled import kernel
 from dynamics.bags import Bags
-from dynamics.support import checks, names
+from dynamics.support import checks, names, raised
 from dynamics.support.checks import read_only
 from dynamics.support.frozen import Frozen
 from dynamics.support.progress import Progress
@@ -27,8 +27,22 @@ from dynamics.support.progress import Progress
 UNKNOWN = "<unk>"
 # Markers of tokenised texts as they are; numbers; words, with apostrophes, hyphens and points inside; marks one by one.
 _WORDS = re.compile(r"<\w+>|@[^\w\s]@|\d+(?:[.,]\d+)+|\w+(?:['\u2019.-]\w+)*|[^\w\s]")
-TOKENIZERS: dict[str, Callable[[str], list[str]]] = {"whitespace": str.split, "words": _WORDS.findall}
+# Of a byte: its letter or mark, or its number, as <0x20> of a blank.
+_BYTES = [chr(byte) if 32 < byte < 127 else f"<0x{byte:02X}>" for byte in range(256)]
+
+
+def _bytes(line: str) -> list[str]:
+    return [_BYTES[byte] for byte in line.encode()]
+
+
+TOKENIZERS: dict[str, Callable[[str], list[str]]] = {
+    "whitespace": str.split,
+    "words": _WORDS.findall,
+    "bytes": _bytes,
+}
+_A_LIST = "return a list of words for a line, such as [str(i) for i in ids] of ids or bytes, and list(line) of letters"
 _ENCODING = "utf-8-sig"  # UTF-8, with or without a byte-order mark
+_OPENED = "a file that you open in its own encoding, as open(path, encoding='utf-16-le')"
 _LINES_A_REPORT = 10_000
 _BYTES_A_READ = 2**20
 
@@ -45,13 +59,15 @@ class TextCorpus(Frozen):
         Default: all keep theirs.
     lowercase : bool
         Whether capital letters are read as small ones.
-    tokenizer : "whitespace", "words" or callable
+    tokenizer : "whitespace", "words", "bytes" or callable
         "whitespace": what stands between blanks, which leaves files of tokens such as WikiText's ``wiki.train.tokens``
         (with ``<unk>``, ``@-@`` and headings `` = Heading = ``) as they are. "words": for plain prose, punctuation
-        marks are tokens of their own. A callable takes a line, without its end, and returns a list of tokens:
+        marks are tokens of their own. "bytes": those of UTF-8, without the ends of lines; one that is no letter or mark
+        is named as "<0x20>". A callable takes a line, without its end, and returns a list of tokens:
         ``lambda line: line.split() + ["<eos>"]`` marks the ends of lines.
     vocabulary : sequence of str, optional
         Ids to use in place of those by frequency: ``train.vocabulary`` for a validation text. Excludes ``vocab_size``.
+        In small letters where ``lowercase`` makes all others unknown.
     progress : bool
         Show progress on standard error.
 
@@ -66,7 +82,8 @@ class TextCorpus(Frozen):
     Raises
     ------
     ValueError
-        If the text is empty, is no UTF-8 (the message says where), or an argument is invalid.
+        If the text is empty, is no UTF-8 (the message says where), or an argument is invalid. What a callable raises
+        comes out as it is.
     OSError
         If a path cannot be read.
 
@@ -108,15 +125,20 @@ class TextCorpus(Frozen):
             vocabulary = checks.listed("vocabulary", vocabulary, "be a sequence of tokens")
             for word in vocabulary:
                 checks.instance("vocabulary", word, str, rule="hold text")
-        if not callable(tokenizer):
-            tokenizer = TOKENIZERS[checks.one_of("tokenizer", tokenizer, tuple(TOKENIZERS))]
-        vars(self).update(_lowercase=lowercase, _tokenizer=tokenizer)
+        own = callable(tokenizer)
+        split = partial(_split_by, tokenizer) if callable(tokenizer) else _tokenizer_of(tokenizer)
+        vars(self).update(_lowercase=lowercase, _tokenizer=split)
         with Progress("reading text", enabled=progress) as report:
             words, tokens = self._number(_lines(source, report))
         if tokens.size == 0:
-            raise checks.reject("source", "hold at least one token", "an empty text")
+            raise checks.reject("source", "hold at least one token", f"an empty text{_of_file(source)}")
+        for word in words if own else ():
+            if not isinstance(word, str):
+                raise checks.reject("tokenizer", _A_LIST, f"{checks.brief(word)}, {type(word).__name__}, in it")
         if vocabulary is None:
             vocabulary = _by_frequency(words, np.bincount(tokens), vocab_size)
+        elif lowercase:
+            _check_small(vocabulary, set(words) if own else None)
         vocabulary = tuple(vocabulary)
         ids = {word: i for i, word in enumerate(vocabulary)}
         if len(ids) < len(vocabulary) or UNKNOWN not in ids:
@@ -129,7 +151,12 @@ class TextCorpus(Frozen):
         places: defaultdict[str, int] = defaultdict(itertools.count().__next__)
         tokens = array("i")
         for line in lines:
-            tokens.extend(map(places.__getitem__, self._split(line)))
+            try:
+                tokens.extend(map(places.__getitem__, self._split(line)))
+            except TypeError as error:  # of what cannot be looked up, as lists of a tokenizer
+                if raised.is_own(error):
+                    raise
+                raise checks.reject("tokenizer", _A_LIST, error) from None
         return list(places), np.frombuffer(tokens, dtype=np.int32) if tokens else np.empty(0, np.int32)
 
     def _split(self, line: str) -> list[str]:
@@ -289,6 +316,30 @@ def _window_counts(tokens, starts, apart, width, indptr, token, count, fill):
             indptr[b + 1] = entry
 
 
+def _tokenizer_of(name: str) -> Callable[[str], list[str]]:
+    return TOKENIZERS[checks.one_of("tokenizer", name, tuple(TOKENIZERS))]
+
+
+def _split_by(tokenizer: Callable[[str], list[str]], line: str) -> list[str]:
+    """What a person's tokenizer makes of a line: a list, and no text or mapping, whose items would be other things."""
+    try:
+        found = tokenizer(line)
+    except Exception as error:
+        raised.note(error, f"the tokenizer {getattr(tokenizer, '__qualname__', type(tokenizer).__qualname__)}")
+        raise
+    return found if type(found) is list else checks.listed("tokenizer", found, _A_LIST)
+
+
+def _check_small(vocabulary: Iterable[str], words: Collection[str] | None) -> None:
+    """Refuse capitals that no text in small letters has; ``words`` are those of a tokenizer that may add its own."""
+    for word in vocabulary:
+        small = word.lower()
+        if small in (word, UNKNOWN) or (words is not None and (word in words or small not in words)):
+            continue
+        rule = "be in small letters where `lowercase` is True (give lowercase=False, or [word.lower() for word in ..])"
+        raise checks.reject("vocabulary", rule, repr(word))
+
+
 def _by_frequency(words: list[str], counts: np.ndarray, vocab_size: int | None) -> list[str]:
     """``<unk>`` and the most frequent others, ``vocab_size`` in all."""
     ranked = sorted(((-count, word) for word, count in zip(words, counts.tolist(), strict=True) if word != UNKNOWN))
@@ -298,8 +349,16 @@ def _by_frequency(words: list[str], counts: np.ndarray, vocab_size: int | None) 
 
 def _lines(source, report: Progress) -> Iterator[str]:
     """The lines of a text, whatever it comes in."""
+    rule = "be a path, an open file or an iterable of lines"
     if isinstance(source, str) and "\n" in source:
-        raise checks.reject("source", "be a path, an open file or an iterable of lines", "text: pass its splitlines()")
+        raise checks.reject("source", rule, "text: pass its splitlines()")
+    if isinstance(source, (bytes, bytearray)):
+        raise checks.reject("source", rule, f"{type(source).__name__}: pass io.BytesIO of them")
+    # Tables iterate over the names of their columns, or over rows.
+    columns = list(source) if isinstance(source, Mapping) else names.columns_of(source)
+    if columns is not None:
+        shown = checks.brief(list(map(str, columns)))
+        raise checks.reject("source", f"{rule}: of a table, one column", f"{type(source).__name__} with {shown}")
     if isinstance(source, (str, os.PathLike)):
         with open(checks.path("source", source), encoding=_ENCODING) as file:
             yield from _text_file(file, 0, report)
@@ -313,8 +372,8 @@ def _lines(source, report: Progress) -> Iterator[str]:
                 yield from _text_file(file, start, report)
             finally:
                 file.detach()
-    elif isinstance(source, (bytes, bytearray)) or not isinstance(source, Iterable) or getattr(source, "ndim", 1) == 0:
-        raise checks.reject("source", "be a path, an open file or an iterable of lines", type(source).__name__)
+    elif not isinstance(source, Iterable) or getattr(source, "ndim", 1) == 0:
+        raise checks.reject("source", rule, type(source).__name__)
     else:
         yield from _given_lines(source)
 
@@ -326,7 +385,7 @@ def _given_lines(source: Iterable[str]) -> Iterator[str]:
         for number, line in enumerate(source, 1):
             if not isinstance(line, str):
                 raise checks.reject("source", "hold lines of text", f"{type(line).__name__} at index {number - 1}")
-            yield line
+            yield _legible(line, number, "lines that were given")
     except UnicodeDecodeError as error:
         filename = getattr(source, "filename", None)  # of a fileinput.FileInput
         raise _refused(error, filename() if callable(filename) else None, f"after line {number}") from None
@@ -338,7 +397,7 @@ def _text_file(file, start: int, report: Progress) -> Iterator[str]:
     number = 0
     try:
         for number, line in enumerate(file, 1):
-            yield line
+            yield _legible(line, number, _shown(getattr(file, "name", None)))
             if size and number % _LINES_A_REPORT == 0:
                 report.update(file.buffer.tell() / size, f"line {number}")
     except UnicodeDecodeError as error:
@@ -349,9 +408,24 @@ def _text_file(file, start: int, report: Progress) -> Iterator[str]:
 
 def _refused(error: UnicodeDecodeError, name, place: str, byte: int | None = None) -> ValueError:
     """The error to raise for a text in another encoding."""
-    where = repr(os.fspath(name)) if isinstance(name, (str, os.PathLike)) else "an open file"
     byte = error.object[error.start] if byte is None else byte
-    return checks.reject("source", f"be {error.encoding.upper()} text", f"byte 0x{byte:02x} {place} of {where}")
+    rule = f"be {error.encoding.upper()} text, or {_OPENED}"
+    return checks.reject("source", rule, f"byte 0x{byte:02x} {place} of {_shown(name)}")
+
+
+def _legible(line: str, number: int, where: str) -> str:
+    """A line, which has no NUL: one that is read as UTF-8 has, where it is UTF-16 without a mark at its start."""
+    if "\0" in line:
+        raise checks.reject("source", f"be text without NUL, or {_OPENED}", f"NUL in line {number} of {where}")
+    return line
+
+
+def _shown(name: object) -> str:
+    return repr(os.fspath(name)) if isinstance(name, (str, os.PathLike)) else "an open file"
+
+
+def _of_file(source: object) -> str:
+    return f", {os.fspath(source)!r}" if isinstance(source, (str, os.PathLike)) else ""
 
 
 def _size(file) -> int:

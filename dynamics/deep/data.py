@@ -45,8 +45,7 @@ class Sequences(Frozen):
         targets = checks.array("targets", self.targets)
         if targets.ndim == 3:
             targets = checks.non_negative_array("targets", targets, ndim=3).astype(np.float32)
-            if np.abs(targets.sum(axis=-1) - 1).max() > 1e-5:
-                raise checks.reject("targets", "be distributions that sum to one", targets.sum(axis=-1).ravel()[0])
+            checks.sum_to_one("targets", targets.sum(axis=-1), within=1e-5)
         else:
             targets = _tokens("targets", targets)
         mask = np.ones(inputs.shape, dtype=bool) if self.mask is None else checks.array("mask", self.mask).copy()
@@ -198,8 +197,7 @@ class Insertions(Frozen):
         for name, array in (("lengths", lengths), ("weights", weights)):
             if len(array) != len(tokens):
                 raise checks.reject(name, f"have {len(tokens)} entries, one an insertion", len(array))
-        if abs(weights.sum() - 1) > 1e-9:
-            raise checks.reject("weights", "sum to one", weights.sum())
+        checks.sum_to_one("weights", weights.sum())
         for name, array in (("tokens", tokens), ("lengths", lengths), ("weights", weights)):
             object.__setattr__(self, name, read_only(array))
 

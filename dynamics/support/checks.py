@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import numbers
 import os
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeGuard, TypeVar
@@ -102,7 +103,8 @@ def below(name: str, value: object, bound: float) -> float:
 def integer(name: str, value: object, *, minimum: int, maximum: int | None = _LARGEST) -> int:
     """An integer from ``minimum`` to ``maximum``, by default the last that arrays count with; None sets no end."""
     if not is_number(value, numbers.Integral):
-        raise reject(name, "be an integer", brief(value))
+        whole = is_number(value) and isinstance(value, (float, np.floating)) and float(value).is_integer()
+        raise reject(name, "be an integer", brief(value) + (f": write {int(value)}" if whole else ""))
     number = int(value)
     if number < minimum:
         raise reject(name, f"be at least {minimum}", value)
@@ -302,7 +304,9 @@ def integer_array(name: str, value: object) -> np.ndarray:
     """A new int64 array with any number of axes, so that sums and products do not wrap as narrower integers do."""
     given = array(name, value, rule="be an array of integers")
     if given.size and given.dtype.kind not in "iu":
-        raise reject(name, "hold integers", f"dtype {given.dtype}")
+        whole = given.dtype.kind == "f" and (np.isfinite(given) & (given == np.round(given))).all()
+        cure = ": they are whole, so .astype('int64') makes integers of them" if whole else ""
+        raise reject(name, "hold integers", f"dtype {given.dtype}{cure}")
     if given.size and given.max() > _LARGEST:
         where = tuple(int(i) for i in np.argwhere(given > _LARGEST)[0])
         raise reject(name, f"hold integers of at most {_LARGEST}", f"{given[where]} at index {_index(where)}")
@@ -319,8 +323,26 @@ def index_array(name: str, value: object, *, upper: int | None = None) -> np.nda
     if bad.any():
         where = int(np.argmax(bad))
         rule = "hold indices of at least 0" if upper is None else f"hold indices in [0, {upper})"
-        raise reject(name, rule, f"{result[where]} at index {where}")
+        raise reject(name, rule, f"{result[where]} at index {where}{left_out(result[where])}")
     return result
+
+
+def left_out(label: int) -> str:
+    """The cure for a negative label, which libraries give to what no loss counts; nothing for any other."""
+    return ": -100 marks what Hugging Face leaves out: drop it, as tokens[tokens >= 0]" if label == -100 else ""
+
+
+def sum_to_one(name: str, sums: np.ndarray | float, *, within: float = 1e-9) -> None:
+    """Refuse a sum other than one, or of several, one a row, the first such; up to rounding."""
+    given = np.ravel(sums)
+    apart = ~(np.abs(given - 1) <= within)
+    if apart.any():
+        row = int(np.argmax(apart))
+        several = np.ndim(sums) > 0
+        rule = "have rows that sum to one" if several else "sum to one"
+        got = f"{given[row]} in row {row}" if several else f"a sum of {given[row]}"
+        cure = f": divide {'each row by its' if several else 'by the'} sum, in float64" * bool(given[row] > 0)
+        raise reject(name, rule, got + cure)
 
 
 # Words of messages for classes whose names say less.
@@ -342,7 +364,7 @@ def _index(where: tuple[int, ...]) -> str:
 
 def brief(value: object) -> str:
     """A value in a message: the start of what it is shown as."""
-    text = _written(repr, value)
+    text = re.sub(r"\s*\n\s*", " ", _written(repr, value))
     return text if len(text) <= 60 else text[:57] + "..."
 
 

@@ -41,6 +41,22 @@ def checked(name: str, value: object, *, of: str, least: int, most: int | None =
     return tuple(str(one) for one in given)
 
 
+def columns_of(table: object) -> list | None:
+    """The names of the columns of a table, as pandas and others have them; None of what is none."""
+    found = getattr(table, "columns", getattr(table, "column_names", None))
+    return None if found is None or callable(found) else list(found)
+
+
+def of_table(table: object) -> tuple[list[str] | None, list[str] | None]:
+    """The names of the rows and of the columns of a table, where all of them are words."""
+    columns, index = columns_of(table), getattr(table, "index", None)
+    if columns is None:
+        return None, None
+    both = [] if index is None or callable(index) else list(index), columns
+    rows, heads = (axis if axis and all(isinstance(name, str) for name in axis) else None for axis in both)
+    return rows, heads
+
+
 def is_name(text: str) -> bool:
     """Whether files keep a text as it is: short, without NUL, at which HDF5 ends it, and no halves of a character.
 

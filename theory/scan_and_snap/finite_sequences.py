@@ -98,8 +98,7 @@ def _powers(probabilities: ArrayLike) -> tuple[np.ndarray, float, float]:
     p = checks.finite_array("probabilities", probabilities, ndim=1)
     if p.size == 0 or (p <= 0).any():
         raise checks.reject("probabilities", "be positive", checks.brief(p.tolist()))
-    if abs(p.sum() - 1) > 1e-9:
-        raise checks.reject("probabilities", "sum to one", f"a sum of {p.sum()}")
+    checks.sum_to_one("probabilities", p.sum())
     return p, float((p**2).sum()), float((p**3).sum())
 
 

@@ -120,7 +120,7 @@ def watch(
     if found.ndim != 2 or found.shape[0] < 2 or found.shape[1] < 4:
         raise checks.reject("tokens", "have two rows and four columns at least", f"shape {found.shape}")
     if found.min() < 0:
-        raise checks.reject("tokens", "not be negative", int(found.min()))
+        raise checks.reject("tokens", "not be negative", f"{found.min()}{checks.left_out(found.min())}")
     if isinstance(every, str):
         if every != "log":
             raise checks.reject("every", "be 'log' or a number of steps", repr(every))

@@ -88,9 +88,9 @@ def test_bags_and_texts(file, tmp_path):
 @pytest.mark.parametrize(
     "name, text, message",
     [
-        ("a.csv", "", "`path` must begin with a line of heads, next_token and query first, but got ''"),
-        ("a.csv", "next,query,a\nx,a,1\n", "but got 'next,query'"),
-        ("a.csv", "next_token,query,a\nx,a,1,2\n", "`path` must have 3 cells in each line, but got 4 in line 2"),
+        ("a.csv", "", "a.csv` must begin with a line of heads, next_token and query first, but got ''"),
+        ("a.csv", "next,query,a\nx,a,1\n", "but got 'next,query,a'"),
+        ("a.csv", "next_token,query,a\nx,a,1,2\n", "a.csv` must have 3 cells in each line, but got 4 in line 2"),
         ("a.csv", "next_token,query,a\nx,a,1\n\ny,a,no\n", "numbers from zero up, but got 'no' in line 4, column 'a'"),
         ("a.csv", "next_token,query,a\nx,a,-1\ny,a,1\n", "but got '-1' in line 2, column 'a'"),
         ("a.csv", "next_token,query,a\nx,a,nan\ny,a,1\n", "but got 'nan' in line 2"),
@@ -101,18 +101,18 @@ def test_bags_and_texts(file, tmp_path):
             "next_token,query,a\nx,a,1\nx,a,1\n",
             "`class_names` must hold each name once, but got 'x' at 0 and 1",
         ),
-        ("a.csv", "next_token,query,a\nx,a,1\ny,,1\n", "`path` must name each query and each column"),
+        ("a.csv", "next_token,query,a\nx,a,1\ny,,1\n", "a.csv` must name each query and each column"),
         ("a.csv", "next_token,query,a,b\nx,a,1,1\ny,a,,\n", "sum to one, but got 0.0 in row 1"),
         ("a.csv", "next_token,query,weight,a\nx,a,0,1\ny,a,0,1\n", "`class_weights` must be positive"),
         ("a.csv", "next_token,query,a\nx,a,1\n", "`probabilities` must have at least two rows"),
-        ("a.csv", 'next_token,query,a\n"x,a,1\n', "`path` must be a table"),
-        ("a.json", "{", "`path` must be JSON, but got Expecting property name"),
-        ("a.json", "[" * 100_000, "`path` must be JSON"),
-        ("a.json", "[]", "`path` must hold an object of JSON, but got list"),
-        ("a.json", '{"queryy": [0, 0], "counts": [[1], [1]]}', '`path` must have keys such as "query"'),
-        ("a.json", '{"query": [0, 0]}', "`path` must hold `query`, and either `probabilities` or `counts`"),
+        ("a.csv", 'next_token,query,a\n"x,a,1\n', "a.csv` must be a table"),
+        ("a.json", "{", "a.json` must be JSON, but got Expecting property name"),
+        ("a.json", "[" * 100_000, "a.json` must be JSON"),
+        ("a.json", "[]", "a.json` must hold an object of JSON, but got list"),
+        ("a.json", '{"queryy": [0, 0], "counts": [[1], [1]]}', 'a.json` must have keys such as "query"'),
+        ("a.json", '{"query": [0, 0]}', "a.json` must hold `query`, and either `probabilities` or `counts`"),
         ("a.json", '{"counts": [[1]], "probabilities": [[1]], "query": [0]}', "either `probabilities` or `counts`"),
-        ("a.json", '{"counts": [[1], [1]]}', "`path` must hold `query`"),
+        ("a.json", '{"counts": [[1], [1]]}', "a.json` must hold `query`"),
         ("a.json", '{"counts": [["a"], [1]], "query": [0, 0]}', "`counts` must be an array of numbers"),
         ("a.json", '{"counts": [[1], [1]], "query": 0}', "`query` must be a list of numbers or names"),
         ("a.json", '{"counts": [[1], [1]], "query": ["a", 0]}', "`query` must be in `token_names`, but got 'a'"),
@@ -139,7 +139,67 @@ def test_arguments_for_files_of_another_kind_are_refused(file, tmp_path):
     with pytest.raises(ValueError, match="`vocab_size` must be left out for bags, which have it, but got 3"):
         read_data(tmp_path / "a.npz", vocab_size=3)
     (tmp_path / "latin.csv").write_bytes(b"next_token,query,caf\xe9\n")
-    with pytest.raises(ValueError, match=r"`path` must be a table in UTF-8, but got .* at position 20"):
+    with pytest.raises(ValueError, match=r"latin.csv` must be a table in UTF-8, .*, but got .* at position 20"):
         read_data(tmp_path / "latin.csv")
     with pytest.raises(FileNotFoundError):
         read_data(tmp_path / "none.csv")
+
+
+TABLES = {
+    "an index": (",next_token,query,the\n0,x,the,1\n", "leave out the column before these"),
+    "a named index": ("id,next_token,query,the\n0,x,the,1\n", "leave out the column before these"),
+    "semicolons": ("next_token;query;the\nx;the;1\n", "save it with commas, and points in numbers"),
+    "a spreadsheet's mark": ("sep=;\nnext_token;query;the\n", "save it with commas, and points in numbers"),
+    "tabs": ("next_token\tquery\tthe\nx\tthe\t1\n", "name it .tsv"),
+    "another order": ("query,next_token,the\nthe,x,1\n", "in this order and spelling"),
+    "another spelling": ("Next Token,Query,the\nthe,x,1\n", "in this order and spelling"),
+    "decimal commas": ('next_token,query,the\nx,the,"0,5"\n', "write 1000 and 0.5, with a point"),
+    "1_000": ("next_token,query,the\nx,the,1_000\n", "write 1000 and 0.5, with a point"),
+    "1,000": ('next_token,query,the\nx,the,"1,000"\n', "write 1000 and 0.5, with a point"),
+    "1.000,5": ('next_token,query,the\nx,the,"1.000,5"\n', "write 1000 and 0.5, with a point"),
+    "a blank in a number": ("next_token,query,the\nx,the,1 000\n", "write 1000 and 0.5, with a point"),
+    "per cent": ("next_token,query,the\nx,the,50%\n", "write 1000 and 0.5, with a point"),
+}
+
+
+@pytest.mark.parametrize(("text", "cure"), TABLES.values(), ids=TABLES)
+def test_tables_of_other_programs_are_refused_with_the_cure(file, text, cure):
+    given = file("words.csv", text)
+    with pytest.raises(ValueError) as caught:
+        read_data(given)
+    assert str(caught.value).startswith(f"`{given}` must ") and cure in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.json", "a.txt"])
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32-le"])
+def test_a_file_in_another_encoding_is_refused_by_its_name(tmp_path, name, encoding):
+    (tmp_path / name).write_bytes('{"counts": [[1], [1]]}, next_token, query'.encode(encoding))
+    with pytest.raises(ValueError, match=r"UTF-8|without NUL") as caught:
+        read_data(tmp_path / name, length=2 if name == "a.txt" else None)
+    assert str(tmp_path / name) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "options"),
+    [
+        ("a.csv", "next_token,query,a,b\nx,a,1,1\ny,a,,\n", {}),
+        ("a.csv", "next_token,query,a,a\nx,a,1,1\ny,a,1,1\n", {}),
+        ("a.csv", "next_token,query,a\nx,a,1\ny,a,1\n", {"vocab_size": 1}),
+        ("a.json", '{"counts": [["a"], [1]], "query": [0, 0]}', {}),
+        ("a.json", '{"probabilities": [[1, 2], [3, 4]], "query": [0, 0]}', {}),
+        ("a.json", '{"probabilities": [[1, 0], [0, 1]], "query": [0, -100]}', {}),
+        ("a.txt", "", {"length": 2}),
+        ("a.txt", "a b", {"length": 4}),
+    ],
+)
+def test_what_is_wrong_with_a_file_s_content_names_the_file(file, name, text, options):
+    given = file(name, text)
+    with pytest.raises(ValueError, match=r"^`") as caught:
+        read_data(given, **options)
+    assert str(given) in str(caught.value)
+
+
+def test_a_table_in_memory_is_no_file():
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(ValueError, match=r"^`path` must be the path of a file; a table in memory goes to SequenceCl"):
+        read_data(pandas.DataFrame({"a": [1.0]}))

@@ -21,7 +21,8 @@ WIKI = """
  <unk> of the U.S. series 's 3 @.@ 5 <unk> .
 """
 TEXTS = st.text(
-    st.sampled_from("aAbB \n\r\t.'-<>@é\u2019\u2028İß") | st.characters(exclude_categories=["Cs"]), max_size=60
+    st.sampled_from("aAbB \n\r\t.'-<>@é\u2019\u2028İß") | st.characters(exclude_categories=["Cs"], min_codepoint=1),
+    max_size=60,
 )
 IDS = st.lists(st.integers(0, 4), min_size=3, max_size=40)
 
@@ -166,13 +167,14 @@ def test_a_limit_spreads_windows_over_the_text_or_draws_them():
 
 
 BAD = b"caf\xe9 au lait"
+OPENED = "or a file that you open in its own encoding, as open(path, encoding='utf-16-le')"
 
 
 @pytest.mark.parametrize("filler", [b"", b"a b\xc3\xa9 c\n" * 150_000], ids=["short", "beyond-a-chunk"])
 def test_another_encoding_is_refused_with_file_and_position(tmp_path, filler):
     path = tmp_path / "latin.txt"
     path.write_bytes(filler + BAD)
-    message = f"`source` must be UTF-8 text, but got byte 0xe9 at position {len(filler) + 3} of "
+    message = f"`source` must be UTF-8 text, {OPENED}, but got byte 0xe9 at position {len(filler) + 3} of "
     with open(path, "rb") as for_bytes, open(path, encoding="utf-8") as for_text:
         for source in (path, str(path), for_bytes, for_text):
             with pytest.raises(ValueError) as refused:
@@ -229,7 +231,7 @@ def test_several_files_at_once(tmp_path):
     with fileinput.input(paths, encoding="utf-8") as lines:
         assert TextCorpus(lines).tokens.tolist() == [2, 1, 1]
     paths[1].write_bytes(BAD)
-    message = f"`source` must be UTF-8 text, but got byte 0xe9 after line 1 of {str(paths[1])!r}"
+    message = f"`source` must be UTF-8 text, {OPENED}, but got byte 0xe9 after line 1 of {str(paths[1])!r}"
     with fileinput.input(paths, encoding="utf-8") as lines, pytest.raises(ValueError) as refused:
         TextCorpus(lines)
     assert str(refused.value) == message
@@ -246,7 +248,7 @@ def test_several_files_at_once(tmp_path):
         (["a", b"b"], {}, "`source` must hold lines of text, but got bytes at index 1"),
         (["a b"], {"vocab_size": 1}, "`vocab_size` must be at least 2, but got 1"),
         (["a b"], {"vocab_size": 2.0}, "`vocab_size` must be an integer, but got 2.0"),
-        (["a"], {"tokenizer": "bytes"}, "`tokenizer` must be one of 'whitespace', 'words', but got 'bytes'"),
+        (["a"], {"tokenizer": "bpe"}, "`tokenizer` must be one of 'whitespace', 'words', 'bytes', but got 'bpe'"),
         (["a"], {"vocabulary": ["a"]}, "`vocabulary` must hold <unk> and each token once, but got 1 entries"),
         (["a"], {"vocabulary": ["<unk>", "a", "a"]}, "`vocabulary` must hold <unk> and each token once, but got 3"),
         (["a"], {"vocabulary": ["<unk>"], "vocab_size": 5}, "`vocab_size` must be left out beside a vocabulary"),
@@ -301,3 +303,97 @@ def test_progress_of_a_file(tmp_path, monkeypatch):
     assert all(early <= late for early, late in itertools.pairwise(done))
     assert done[0] == pytest.approx(0.25, abs=0.1)
     assert done[-1] == 1
+
+
+# What users hand over, and what it did: NULs in words, columns or keys as the text.
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+def test_a_text_without_a_mark_in_another_encoding_is_refused(tmp_path, encoding):
+    path = tmp_path / "text"
+    path.write_bytes("the cat sat\non the mat".encode(encoding))
+    with open(path, "rb") as opened:
+        for source, shown in ((path, repr(str(path))), (opened, repr(str(path))), ([path.read_text()], "lines")):
+            with pytest.raises(ValueError, match=r"must be text without NUL, .*encoding=.* in line 1 of") as caught:
+                TextCorpus(source)
+            assert shown in str(caught.value)
+    with open(path, encoding=encoding) as opened:  # the cure
+        assert TextCorpus(opened).vocabulary == TextCorpus(["the cat sat", "on the mat"]).vocabulary
+
+
+class Table:
+    """As tables of several libraries look: iterated over, it gives rows or names of columns."""
+
+    def __init__(self, attribute):
+        setattr(self, attribute, ["text", "label"])
+
+    def __iter__(self):
+        return iter(["text", "label"])
+
+
+@pytest.mark.parametrize("table", [Table("columns"), Table("column_names"), {"text": ["a b"]}, Counter("ab")])
+def test_a_table_is_no_text(table):
+    with pytest.raises(ValueError, match=r"^`source` must be .*: of a table, one column, but got \w+ with \['"):
+        TextCorpus(table)
+
+
+def test_a_column_of_a_table_is_a_text():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"text": ["the cat", "a dog"], "label": [0, 1]})
+    with pytest.raises(ValueError, match=r"one column, but got DataFrame with \['text', 'label'\]$"):
+        TextCorpus(table)
+    assert TextCorpus(table["text"]).vocabulary == ("<unk>", "a", "cat", "dog", "the")
+
+
+@pytest.mark.parametrize("tokenizer", ["whitespace", "words", str.split])
+def test_capitals_that_no_text_in_small_letters_has_are_refused(tokenizer):
+    lines, vocabulary = ["The Cat sat"], ["<unk>", "The", "cat"]
+    with pytest.raises(ValueError, match=r"^`vocabulary` must be in small letters .*lowercase=False.*, but got 'The'$"):
+        TextCorpus(lines, vocabulary=vocabulary, tokenizer=tokenizer)
+    assert TextCorpus(lines, vocabulary=vocabulary, tokenizer=tokenizer, lowercase=False).tokens.tolist() == [1, 0, 0]
+    assert TextCorpus(lines, vocabulary=[word.lower() for word in vocabulary]).tokens.tolist() == [1, 2, 0]
+
+
+def test_capitals_of_a_tokenizer_s_own_are_kept():
+    options = {"tokenizer": lambda line: ["<BOS>", *line.split(), "<EOS>"][: 3 if "b" in line else None]}
+    first = TextCorpus(["a c"], **options)
+    assert "<EOS>" in first.vocabulary
+    assert TextCorpus(["B c"], vocabulary=first.vocabulary, **options).decode([1]) == "<BOS>"
+
+
+@given(TEXTS)
+def test_bytes_as_tokens(written):
+    line = written.replace("\n", "").replace("\r", "")
+    if not line:
+        return
+    corpus = TextCorpus([line], tokenizer="bytes", lowercase=False)
+    code = {chr(byte): byte for byte in range(33, 127)} | {f"<0x{byte:02X}>": byte for byte in range(256)}
+    assert bytes(code[word] for word in corpus.decode(corpus.tokens).split(" ")) == line.encode()
+    assert corpus.vocab_size <= 257 and (corpus.encode(line) == corpus.tokens).all()
+
+
+WRONG = {
+    "bytes": str.encode,
+    "ids of bytes": lambda line: list(line.encode()),
+    "ids in an array": lambda line: np.frombuffer(line.encode(), np.uint8),
+    "text": str.strip,
+    "a mapping": lambda line: {"input_ids": [1], "attention_mask": [1]},
+    "lists": lambda line: [[line]],
+    "nothing": lambda line: None,
+    "a number": len,
+}
+
+
+@pytest.mark.parametrize("tokenizer", WRONG.values(), ids=WRONG)
+def test_a_tokenizer_that_gives_no_words_is_refused_with_the_cure(tokenizer):
+    rule = r"^`tokenizer` must return a list of words .*\[str\(i\) for i in ids\].*, but got "
+    with pytest.raises(ValueError, match=rule):
+        TextCorpus(["the cat"], tokenizer=tokenizer)
+
+
+@pytest.mark.parametrize("error", [KeyError("mine"), TypeError("mine"), ValueError("mine")])
+def test_an_error_of_a_tokenizer_comes_out_as_it_was_raised(error):
+    def tokenizer(line):
+        raise error
+
+    with pytest.raises(type(error), match="mine") as caught:
+        TextCorpus(["the cat"], tokenizer=tokenizer)
+    assert caught.value is error

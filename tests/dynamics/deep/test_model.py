@@ -388,7 +388,7 @@ def test_contrast_is_the_mean_squared_difference_of_logits():
         (([[0, 1]], [[1, 2, 3]]), "`targets` must have the shape of `inputs`"),
         (([0, 1], [1, 2]), "`inputs` must have 2 axes"),
         (([[0, -1]], [[1, 2]]), "`inputs` must hold indices of at least 0, but got -1 at index 1"),
-        (([[0, 1]], [[[0.5, 0.4], [0.5, 0.5]]]), "`targets` must be distributions that sum to one"),
+        (([[0, 1]], [[[0.5, 0.4], [0.5, 0.5]]]), "`targets` must have rows that sum to one, but got 0."),
         (([[0, 1]], [[1, 2]], [[False, False]]), "`mask` must be true somewhere"),
         (([[0, 1]], [[1, 2]], [[1, 0]]), "`mask` must hold booleans"),
     ],
