@@ -82,7 +82,7 @@ _SIGNS = (
 )
 _MINUS = "\N{MINUS SIGN}"
 _LOW = re.compile(
-    r"(?<![A-Za-z])((?:max|min|log|[A-Za-z\u0370-\u03ff∑∏∫)‖])'?)"
+    r"(?<![A-Za-z])((?:max|min|log|d?[A-Za-z\u0370-\u03ff∑∏∫)‖])'?)"
     r"_(\{[^{}]*\}|\([^()]*\)|[A-Za-z0-9\u0370-\u03ff\u221e]{1,5}(?!\w)'*)"
 )
 _HIGH = re.compile(r"\^(\{[^{}]*\}|\([^()]*\)|-?[\d.]*\d|-?[\u0370-\u03ff]|[A-Za-z](?![a-z]))")

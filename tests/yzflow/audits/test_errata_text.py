@@ -43,6 +43,11 @@ def test_the_page_is_the_register_s():
     assert errata_page(OURS.values()) == PAGE
 
 
+def test_what_stands_lower_is_set_lower():
+    plain = re.sub(r"`[^`]*`|<code>.*?</code>|<script.*|<a href[^>]*>", "", PAGE)
+    assert not re.findall(r".*\w_\w.*", plain)
+
+
 def test_each_statement_stands_in_the_section_of_its_heaviest_class():
     found = sections(PAGE)
     assert list(found) == ["False as printed", "Refuted in part", "Slips", "Remarks", "Without an erratum"]

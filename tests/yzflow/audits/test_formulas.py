@@ -90,6 +90,7 @@ def test_a_picture_shows_what_is_drawn():
             "V_close = -exp(c) V_open, N^{2/3}",
             "V<sub>close</sub> = \N{MINUS SIGN}exp(c) V<sub>open</sub>, N<sup>2/3</sup>",
         ),
+        ("dz_ml/dt = d_n", "dz<sub>ml</sub>/dt = d<sub>n</sub>"),
         ("beta_nn' of h^{-1}, x_{j+1}", "β<sub>nn'</sub> of h<sup>\N{MINUS SIGN}1</sup>, x<sub>j+1</sub>"),
         (
             "sum_{l != n} e^(v^2/2) z_(2i), t^-beta, O(h^order)",
