@@ -205,7 +205,8 @@ def followed(
                     print(name, level, seed, flush=True)
             row.append(xr.concat(runs, "seed").reindex(time=[float(time) for time in times]))
         parts.append(xr.concat(row, "level").assign_coords(level=list(LEVELS[-len(row) :])).reindex(level=list(LEVELS)))
-    return xr.concat(parts, "cell").assign_coords(cell=list(cells), seed=list(seeds))
+    found = xr.concat(parts, "cell").assign_coords(cell=list(cells), seed=list(seeds))
+    return found.assign_attrs(length=LENGTH)
 
 
 def _from_loss(layer: Layer) -> dict[str, float]:
@@ -266,8 +267,8 @@ def balance_in_training(runs: xr.Dataset) -> Figure:
 
     Lines are means over seeds, SGD with 95% intervals (Student's t), dashed the gradient flow from the same starts.
     Lower left: after how many matched pairs outputs are half as far apart as the exact distributions, in fact, and
-    dotted at most by Theorem 2, in SGD; above the grey line it says nothing against length 450. Lower right, grey: a
-    guess. The left end of each axis is the start.
+    dotted at most by Theorem 2, in SGD; above the grey line it says nothing against the length asked. Lower right,
+    grey: a guess. The left end of each axis is the start.
 
     Parameters
     ----------
@@ -291,21 +292,23 @@ def balance_in_training(runs: xr.Dataset) -> Figure:
     for axes, label in zip(panels, _PANELS.values(), strict=True):
         axes.set(xscale="log", ylabel=label)
     panels[2].set_yscale("log")
-    panels[2].axhline(LENGTH // 2 - dyck.LANGUAGE.max_depth, color="0.6", linewidth=1)
+    panels[2].axhline(runs.attrs["length"] // 2 - dyck.LANGUAGE.max_depth, color="0.6", linewidth=1)
     log_ticks(panels[2].yaxis)
     panels[0].set_ylim(bottom=0)
     panels[1].set_ylim(0, 1)
     panels[3].axhline(1 / dyck.LANGUAGE.n_types, color="0.6", linewidth=1)
+    powers = [power for power in (100, 1000, 10_000, 100_000) if power <= time.max()]
     for axes in panels:
         axes.set_xlabel("SGD steps")
-        axes.set_xticks([_START, 100, 1000], ["0", "100", "1000"])
+        axes.set_xticks([_START, *powers], ["0", *map(str, powers)])
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=6)
     return figure
 
 
 def _claims(runs: xr.Dataset) -> str:
     """The verdicts, in sentences."""
-    return " ".join(f"{one['says']}: {one['verdict']}." for one in verdicts(runs).values())
+    said = [f"{one['says']}: {one['verdict']}." for one in verdicts(runs).values()]
+    return " ".join([*said, f"The length asked is {runs.attrs['length']}."])
 
 
 def _runs(effort: Effort) -> xr.Dataset:

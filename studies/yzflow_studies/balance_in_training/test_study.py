@@ -96,7 +96,11 @@ def test_verdicts_and_the_figure_are_of_the_runs_that_they_are_given(runs):
     assert found["H5"]["mean"] == pytest.approx(float(ratio.mean()))
     change = float((free["residual"].isel(time=-1) - free["residual"].isel(time=0)).mean())
     assert found["H3"]["mean"] == pytest.approx(change)
-    figure, claims = drawn(study.FIGURES[0], runs)
+    figure, claims = drawn(study.FIGURES[0], runs.assign_attrs(length=90))
+    assert claims.endswith("The length asked is 90.")
+    (grey,) = [line for line in figure.axes[2].get_lines() if list(line.get_xdata()) == [0, 1]]
+    assert grey.get_ydata()[0] == 90 // 2 - dyck.LANGUAGE.max_depth
+    assert max(figure.axes[0].get_xticks()) <= runs["time"].max()
     assert all(f"{one['says']}: {one['verdict']}" in claims for one in found.values())
     for axes, key in zip(figure.axes, ("residual", "miss", "borne", "long"), strict=True):
         line = next(line for line in axes.get_lines() if line.get_label() == "free")

@@ -170,4 +170,6 @@ def trained(
     hard = [[some[one].mean() for some, one in zip(row, closed, strict=True)] for row in right]
     attributes = attributes | {"long_name": "the same, of prefixes whose last bracket closes"}
     runs["accuracy_after_closing"] = (("seed", "length"), hard, attributes)
-    return runs.assign_coords(length=list(spans)).assign_attrs(k=language.n_types, D=language.max_depth)
+    return runs.assign_coords(length=list(spans)).assign_attrs(
+        k=language.n_types, D=language.max_depth, n_layers=n_layers
+    )

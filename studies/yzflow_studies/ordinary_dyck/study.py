@@ -82,7 +82,7 @@ _TRAINED_ON = {"word": "trained on words", "prefix": "trained on prefixes"}
 
 @styled
 def deep_dyck_attention(runs: Mapping[str, xr.Dataset]) -> Figure:
-    """Attention of trained 2-layer transformers on a word with every bracket at every depth: seeds differ (Fig. 1).
+    """Attention of trained transformers on a word with every bracket at every depth: seeds differ (Fig. 1).
 
     S is START. As in the paper, maps differ from seed to seed, and are mostly not stack-like. It is less training than
     the paper's.
@@ -105,7 +105,8 @@ def deep_dyck_attention(runs: Mapping[str, xr.Dataset]) -> Figure:
             axes.set_xlabel("position")
         row[0].set_ylabel("query")
     figure.colorbar(image, ax=panels, label="attention", shrink=0.8)
-    figure.suptitle("Second layer of 2-layer transformers, and accuracy on prefixes of length < 28")
+    layers = " and ".join(f"{n}-layer" for n in sorted({run.sizes["layer"] for run in runs.values()}))
+    figure.suptitle(f"Last layer of {layers} transformers, and accuracy on prefixes of length < 28")
     return figure
 
 
@@ -180,7 +181,7 @@ def _effects(runs: xr.Dataset) -> str:
 
 @styled
 def deep_dyck_length(runs: xr.Dataset) -> Figure:
-    """Accuracy of 2-layer transformers on long prefixes by the weight of the contrastive regulariser (Figs. 3 and 10).
+    """Accuracy of transformers on long prefixes by the weight of the contrastive regulariser (Figs. 3 and 10).
 
     Small dots are seeds, bars 95% intervals of their mean (Student's t). The paper finds that the regulariser helps on
     long prefixes. After an open bracket its own type is right, which a model may know that guesses elsewhere: prefixes
@@ -213,7 +214,7 @@ def deep_dyck_length(runs: xr.Dataset) -> Figure:
         axes.set(xlabel="weight of the regulariser", title=_TRAINED_ON[str(kind)])
     panels[0].set_ylabel("closing brackets found")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right center")
-    figure.suptitle("2-layer transformers on Dyck: short and long prefixes")
+    figure.suptitle(f"{runs.attrs['n_layers']}-layer transformers on Dyck: short and long prefixes")
     return figure
 
 

@@ -37,6 +37,8 @@ def test_dyck_experiment_measures_what_it_says(tmp_path, monkeypatch):
         assert float(runs["accuracy_after_closing"].sel(seed=1, length=name)) == np.mean(hard)
     assert runs["attention"].sizes["row"] == dyck.probe_prefix(language).size + 1
     assert FIGURES["deep_dyck_attention"]({"none": runs}).axes
+    three = FIGURES["deep_dyck_attention"]({"none": xr.concat([runs, runs.isel(layer=[0])], "layer")})
+    assert three.get_suptitle().startswith("Last layer of 3-layer transformers")
     [checkpoint] = tmp_path.iterdir()
     written = checkpoint.read_bytes()
     table = study.table(rows=((2, 2, 2),), contrast_weight=0.1, **size)
@@ -50,6 +52,7 @@ def test_dyck_experiment_measures_what_it_says(tmp_path, monkeypatch):
         assert float(table[name].sel(layer=2).item()) == pytest.approx(np.mean(pairs), rel=1e-5)
     assert np.isnan(table["variation"].sel(layer=3)).all()
     assert FIGURES["deep_dyck_variation"](table).axes and FIGURES["deep_dyck_length"](lengths).axes
+    assert FIGURES["deep_dyck_length"](lengths.assign_attrs(n_layers=3)).get_suptitle().startswith("3-layer")
 
 
 def test_accuracies_are_the_least_and_the_largest_of_all_layers():

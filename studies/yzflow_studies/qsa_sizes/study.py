@@ -84,7 +84,8 @@ def learning(
                 "steps": [cell.steps],
             }  # fmt: skip
             swept = sweep(QSA_SIZES, grid, store=kept, seeds=list(seeds), workers=1, progress=progress)
-            found[name] = swept.isel(dict.fromkeys(set(grid) - {"dimension"}, 0), drop=True)
+            run = swept.isel(dict.fromkeys(set(grid) - {"dimension"}, 0), drop=True)
+            found[name] = run.assign_attrs(n_tokens=n, subset_size=q)
     return found
 
 
@@ -125,8 +126,8 @@ _COLOURS = {"linear": BLUE, "perceptron": ORANGE, "perceptron, longer": VERMILIO
 def qsa_sizes(runs: dict[str, xr.Dataset]) -> Figure:
     """Distance of attention from its target, by embedding dimension and over training, for two kinds of queries.
 
-    Left: after training, each seed: mean over sets (filled) and the largest (hollow); perceptrons have m = 74 and are
-    drawn to the right of it. Dotted: q ln N and 2 q ln N; at the second, random keys have a right query for nearly
+    Left: after training, each seed: mean over sets (filled) and the largest (hollow); perceptrons are drawn to the
+    right of their m. Dotted: q ln N and 2 q ln N; at the second, random keys have a right query for nearly
     every set. Dashed: N - 1, which a linear query needs. Right: the mean over sets and seeds during training.
     Distances are at most 2.
 
@@ -137,11 +138,12 @@ def qsa_sizes(runs: dict[str, xr.Dataset]) -> Figure:
     """
     figure = canvas(figsize=(10.5, 4.2))
     left, right = figure.subplots(1, 2)
-    n, q = SIZES["small"]
+    n, q = (next(iter(runs.values())).attrs[size] for size in ("n_tokens", "subset_size"))
     for name, run in runs.items():
         label = f"{name}, {int(run['time'][-1]):,} steps"
         end = run.isel(time=-1)
-        for measure, fill in (("distance", "full"), ("largest_distance", "none")) if "N =" not in name else ():
+        shown = (("distance", "full"), ("largest_distance", "none")) if run.attrs["n_tokens"] == n else ()
+        for measure, fill in shown:
             nudge = {"linear": 0.0, "perceptron": 1.5, "perceptron, longer": 3.0}[name]
             values = end[measure].transpose("dimension", "seed").values
             left.plot(

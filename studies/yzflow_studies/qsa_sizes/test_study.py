@@ -74,8 +74,8 @@ def test_the_perceptron_s_loss_is_that_of_drawn_vectors_and_falls():
     assert run[-1] < 0.5 * run[0]
 
 
-def synthetic(large, small):
-    """Runs with these distances at the end of m = N - 1 and of every other m."""
+def synthetic(large, small, sizes=study.SIZES):
+    """Runs with these distances at the end of m = N - 1 and of every other m, of units of these N and q."""
     found = {}
     for name, cell in study.CELLS.items():
         n, _ = study.SIZES[cell.size]
@@ -86,8 +86,16 @@ def synthetic(large, small):
         found[name] = xr.Dataset(
             {"distance": (names, values), "largest_distance": (names, values)},
             {"dimension": list(cell.dimensions), "seed": range(3), "time": [25.0, float(cell.steps)]},
+            dict(zip(("n_tokens", "subset_size"), sizes[cell.size], strict=True)),
         )
     return found
+
+
+def test_the_curves_and_the_title_are_of_the_sizes_that_are_drawn():
+    left = study.qsa_sizes(synthetic(0.3, 0.02, {"small": (60, 5), "large": (90, 7)})).axes[0]
+    assert left.get_title() == "N = 60, q = 5"
+    upright = [line.get_xdata()[0] for line in left.get_lines() if list(line.get_ydata()) == [0, 1]]
+    np.testing.assert_allclose(upright, [5 * math.log(60), 10 * math.log(60), 59])
 
 
 def test_verdicts_follow_the_data():

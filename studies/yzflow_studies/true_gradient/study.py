@@ -218,13 +218,13 @@ def crossing(*, h_fast: float = 3.0, back: float = 1.5, mu: float = 30.0) -> tup
 
 
 def _gradients(effort: Effort) -> dict[str, Any]:
-    s = np.linspace(-5, 9, 30 if effort.quick else 90)
+    s, k, m = np.linspace(-5, 9, 30 if effort.quick else 90), 5, 50
     rng, curves = np.random.default_rng(3), []
     for kind in KINDS:
         for _ in range(1 if effort.quick else 6):
-            G = random_overlaps(rng, 5, kind)
-            flow = frozen_flow(G, vocab_size=50, ln_t=s)
-            early = early_xi(G, vocab_size=50) * np.exp(s)[:, None]
+            G = random_overlaps(rng, k, kind)
+            flow = frozen_flow(G, vocab_size=m, ln_t=s)
+            early = early_xi(G, vocab_size=m) * np.exp(s)[:, None]
             moves = early[0] > 0  # a class without overlaps has xi_n = 0 at all times
             worst = flow["term"].min("other") / np.abs(flow["term"]).sum("other")
             curves.append({"kind": kind, "ratio": flow["xi"].values[:, moves] / early[:, moves],
@@ -237,6 +237,8 @@ def _gradients(effort: Effort) -> dict[str, Any]:
     return {
         "ln_t": s,
         "curves": curves,
+        "n_classes": k,
+        "vocab_size": m,
         "after": after,
         "turns": turns,
         "survey": survey(draws=6 if effort.quick else 100, seed=2),
@@ -246,7 +248,8 @@ def _gradients(effort: Effort) -> dict[str, Any]:
 def _signs(data: Mapping[str, Any]) -> str:
     found = data["survey"]
     return (
-        f"Of {found.sizes['draw']} random Gram matrices (K from 3 to 7) {int((found['least'] <= 0).sum())} have some "
+        f"Of {found.sizes['draw']} random Gram matrices (K from {int(found['n_classes'].min())} to"
+        f" {int(found['n_classes'].max())}) {int((found['least'] <= 0).sum())} have some "
         f"xi_n <= 0 at some time; the smallest share is {float(found['least'].min()):.3g}. A single term is "
         f"below zero in {float(found['negative'].mean()):.0%} of them. Next to two classes that are nearly the same "
         + "the least share is "
@@ -268,7 +271,8 @@ def true_gradient(data: Mapping[str, Any]) -> Figure:
     Parameters
     ----------
     data : mapping
-        ``ln_t``, ``curves`` (kind, ratio, share, term), ``survey``; ``after`` = ln t - ln T, ``turns`` by ln T.
+        ``ln_t``, ``curves`` (kind, ratio, share, term), their ``n_classes`` and ``vocab_size``, ``survey``; ``after`` =
+        ln t - ln T, ``turns`` by ln T.
     """
     figure = canvas(figsize=(14, 3.8))
     axes = figure.subplots(1, 4)
@@ -292,7 +296,8 @@ def true_gradient(data: Mapping[str, Any]) -> Figure:
     axes[3].set_title("two nearly equal classes, $K = M = 4$", fontsize="small")
     axes[3].axhline(0, color=BLACK, linewidth=0.8)
     axes[3].legend()
-    figure.suptitle("Theorem 2(a) without the modified gradient: $K = 5$, $M = 50$, and a case where it fails")
+    sizes = f"$K = {data['n_classes']}$, $M = {data['vocab_size']}$"
+    figure.suptitle(f"Theorem 2(a) without the modified gradient: {sizes}, and a case where it fails")
     return figure
 
 

@@ -223,16 +223,19 @@ def small_gradients():
     s = np.linspace(-5, 2, 6)
     flow = study.frozen_flow(study.random_overlaps(np.random.default_rng(0), 3, "hub"), vocab_size=9, ln_t=s)
     curve = {"kind": "hub", "ratio": flow["xi"].values, "share": flow["share"].values, "term": -flow["xi"].values}
-    survey = xr.Dataset({"least": ("draw", [0.5, -0.1]), "negative": ("draw", [True, False])})
+    drawn_from = {"least": [0.5, -0.1], "negative": [True, False], "n_classes": [4, 9]}
+    survey = xr.Dataset({name: ("draw", values) for name, values in drawn_from.items()})
     turns = {40.0: np.array([0.5, -0.25, 1.0])}
-    return {"ln_t": s, "curves": [curve], "survey": survey, "after": np.arange(3.0), "turns": turns}
+    sizes = {"n_classes": 3, "vocab_size": 9}
+    return {"ln_t": s, "curves": [curve], "survey": survey, "after": np.arange(3.0), "turns": turns, **sizes}
 
 
 def test_the_figure_draws_its_data_and_claims_what_it_shows():
     data, (entry,) = small_gradients(), study.FIGURES
-    _, claims = drawn(entry, data)
+    figure, claims = drawn(entry, data)
+    assert "$K = 3$, $M = 9$" in figure.get_suptitle()
     assert "the least share is -0.25 at ln T = 40." in claims
-    assert "Of 2 random Gram matrices (K from 3 to 7) 1 have some xi_n <= 0" in claims and "in 50%" in claims
+    assert "Of 2 random Gram matrices (K from 4 to 9) 1 have some xi_n <= 0" in claims and "in 50%" in claims
 
 
 def test_the_register_says_what_the_two_routes_found():

@@ -7,6 +7,7 @@ import xarray as xr
 from yzflow_studies.visits_needed import study
 
 (ENTRY,) = study.FIGURES
+OTHER = {"seeds": 7, "vocab_size": 333, "eta_y": 0.25, "quantile": 0.8}
 
 
 def power_law(power, sizes=(4, 8, 16), start=10.0):
@@ -18,7 +19,7 @@ def power_law(power, sizes=(4, 8, 16), start=10.0):
         variables[f"step_{k}"] = ((f"step_{k}",), steps)
         for name in ("theta", "late_theta", "error"):
             variables[f"{name}_{k}"] = ((f"step_{k}",), below)
-    return xr.Dataset(variables, coords={"n_classes": list(sizes)}).assign_attrs(seeds=7)
+    return xr.Dataset(variables, coords={"n_classes": list(sizes)}).assign_attrs(OTHER)
 
 
 @pytest.mark.parametrize("power", [1.0, 1.5, 2.0])
@@ -27,7 +28,7 @@ def test_arrivals_and_their_power(power):
     np.testing.assert_allclose(study.arrival(data, "theta"), 10 * np.array([4, 8, 16]) ** power, rtol=4e-3)
     assert study.exponent(data, "theta") == pytest.approx(power, abs=5e-3)
     text = ENTRY.caption(data)
-    assert text.count(f"a power {power:.1f} of K") == 3 and "95% of 7 runs" in text
+    assert text.count(f"a power {power:.1f} of K") == 3 and "80% of 7 runs" in text and "at eta_Y = 0.25 from" in text
 
 
 def test_what_does_not_arrive_is_said():
@@ -52,3 +53,5 @@ def test_it_is_drawn():
     left, middle, right = figure.axes
     assert len(left.lines) == len(middle.lines) + 1 == 2 * 3 + 2
     assert len(right.lines) == 3 + 1
+    assert "80% quantile" in left.get_ylabel() and r"\eta_Y = 0.25$" in right.get_title()
+    assert "M = 333" in ENTRY.caption(power_law(1.5)) and "1000" not in ENTRY.caption(power_law(1.5))
