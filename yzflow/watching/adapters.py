@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from dynamics.support import checks
+from yzflow.watching.untouched import untouched
 
 __all__ = ["ADAPTERS", "Adapter", "Look", "Matrices", "adapter_of", "of_functions", "with_parts"]
 
@@ -92,7 +93,8 @@ class Adapter:
 
     def on(self, model: Any, tokens: np.ndarray) -> Look:
         """The model's answer on sequences (n, T), asked in pieces; its state is as before."""
-        pieces = [self.look(model, tokens[start : start + _ROWS]) for start in range(0, len(tokens), _ROWS)]
+        with untouched(model):
+            pieces = [self.look(model, tokens[start : start + _ROWS]) for start in range(0, len(tokens), _ROWS)]
         attention = np.concatenate([one.attention for one in pieces], axis=1)
         return Look(attention, np.concatenate([one.logits for one in pieces]))
 

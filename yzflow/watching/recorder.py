@@ -25,6 +25,7 @@ from yzflow.watching.rates import induced
 from yzflow.watching.recording import AXES, FORMAT, JOINED, Recording
 from yzflow.watching.rivals import foreseen
 from yzflow.watching.training import Training, is_torch_optimizer, learning_rate, optimizer_facts, trainer_callback
+from yzflow.watching.untouched import processes, untouched, unwrapped
 
 if TYPE_CHECKING:
     from yzflow.watching.report import WatchReport
@@ -111,8 +112,8 @@ def watch(
     given = None if parts is None else checks.listed("parts", parts, "be words")
     if not all(isinstance(one, str) for one in given or ()):
         raise checks.reject("parts", "be words", checks.brief(parts))
+    model = unwrapped(model)
     if attention is None or logits is None:
-        model = getattr(model, "_orig_mod", model)  # of `torch.compile`, whose weights and hooks are the model's
         adapter = with_parts(adapter_of(model), given)
     else:
         adapter = of_functions(checks.function("attention", attention), checks.function("logits", logits), given)
@@ -192,6 +193,8 @@ class Recorder:
         self._step = self._next = 0
         self._vocabulary = 0
         self._said_equal = False
+        self._gaps: dict[str, str] = {}
+        self._unseen = False
         if self._path is not None and self._path.exists():
             self._resume(Recording.load(self._path))
         else:
@@ -208,7 +211,7 @@ class Recorder:
     def __exit__(self, *error: object) -> None:
         self._training.leave()
         if error[0] is None and self._rows[-1]["step"] != self._step:
-            self._record()
+            self._look()
 
     def callback(self) -> Any:
         """A callback of Hugging Face's Trainer, which records while it trains: ``Trainer(.., callbacks=[..])``.
@@ -248,8 +251,8 @@ class Recorder:
         training = self._training
         before = self.model, self._step, training.sequences, training.seen
         try:
-            self.model = self.model if model is None else model
-            self._count(at)
+            self.model = self.model if model is None else unwrapped(model)
+            self._count(at, self._look if model is None else self._record)
         except BaseException:  # what cannot be looked at is no step
             self.model, self._step, training.sequences, training.seen = before
             raise
@@ -265,11 +268,30 @@ class Recorder:
         last, before = self._rows[-1], self._rows[-2]
         return all(np.array_equal(last[name], before[name], equal_nan=True) for name in _ANSWERS)
 
-    def _count(self, at: int | None = None) -> None:
+    def _count(self, at: int | None = None, look: Callable[[], None] | None = None) -> None:
         self._step = self._step + 1 if at is None else at
         self._training.sequences, self._training.seen = self._training.sequences + self._training.seen, 0
         if at is not None or self._step >= self._next:
+            (look or self._look)()
+
+    def _look(self) -> None:
+        """Record; what cannot be recorded is kept as a gap and said once, and the training goes on."""
+        training = self._training
+        if training.followed and not (training.sequences or self._batch or self._unseen):
+            self._unseen = True
+            cure = "say `batch_size=`, or call the model itself, not a compiled function around it"
+            warnings.warn(
+                f"no forward of the model was seen before step {self._step}: {cure}", UserWarning, stacklevel=2
+            )
+        try:
             self._record()
+        except Exception as error:  # models and functions of other people can raise anything
+            self._next = self._following()
+            why = f"{type(error).__name__}: {error}".splitlines()[0]
+            if not self._gaps:
+                told = f"step {self._step} could not be recorded ({why}); the training goes on, later gaps are not said"
+                warnings.warn(told, UserWarning, stacklevel=2)
+            self._gaps[str(self._step)] = why
 
     def _following(self) -> int:
         """The next step that is recorded."""
@@ -356,7 +378,8 @@ class Recorder:
         if self._rates is not None:
             found[:] = np.reshape(self._rates, (2, 1, 1))
         elif self.adapter.matrices is not None and math.isfinite(rate):
-            of_model: Iterable[Iterable[Matrices]] = self.adapter.matrices(self.model, self._probe.tokens[:2])
+            with untouched(self.model):
+                of_model: Iterable[Iterable[Matrices]] = self.adapter.matrices(self.model, self._probe.tokens[:2])
             for i, layer in enumerate(of_model):
                 for j, head in enumerate(layer):
                     found[:, i, j] = induced(head, rate, self._probe.kept, self._probe.classes)
@@ -397,6 +420,8 @@ class Recorder:
             "probe": digest,
             "batch": self._training.sequences / self._step if self._training.sequences else float(self._batch),
             "counted": self._training.sequences,
+            "processes": processes(),
+            "gaps": self._gaps,
             "optimizer": optimizer_facts(self._training.optimizer),
         }
 
@@ -425,6 +450,7 @@ class Recorder:
         self._step = self._rows[-1]["step"]
         self._training.sequences = facts["counted"]
         self._training.length = facts["length"]
+        self._gaps = dict(facts.get("gaps", {}))
         self._next = self._following()
 
     def report(self, *, now: int | None = None, names: Any = None) -> WatchReport:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dynamics import Optimizer
+from yzflow.watching.untouched import Forwards, Hook
 
 __all__ = ["Training", "is_torch_optimizer", "learning_rate", "optimizer_facts", "trainer_callback"]
 
@@ -61,9 +62,9 @@ class Training:
                 self.optimizer = optimizer
                 count()
 
-        self._handles = [optimizer.register_optimizer_step_post_hook(after)]
+        self._handles = [optimizer.register_optimizer_step_post_hook(Hook(after))]
         if hasattr(model, "register_forward_pre_hook"):
-            self._handles.append(model.register_forward_pre_hook(self._forward, with_kwargs=True))
+            self._handles.append(Forwards(model, self._forward))
 
     def leave(self) -> None:
         """Follow no steps any more."""

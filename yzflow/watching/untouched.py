@@ -1,0 +1,167 @@
+"""Care for a training beside a look at its model: state, random numbers, compiled code, copies and processes."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import string
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from dynamics.support import checks
+
+__all__ = ["Forwards", "Hook", "processes", "untouched", "unwrapped"]
+
+_WRAPPERS = ("DistributedDataParallel", "DataParallel")  # whose forwards are calls to other processes and devices
+_SHARDED = ("FullyShardedDataParallel", "FSDPModule")
+
+
+@contextlib.contextmanager
+def untouched(model: Any) -> Iterator[None]:
+    """A look at a model, after which its modes and buffers and the random numbers of the process are what they were.
+
+    Python's, NumPy's and PyTorch's own generators are put back. Compiled code of PyTorch's is not asked but the Python
+    from which it was made, so that nothing is compiled for a look.
+    """
+    with contextlib.ExitStack() as after:
+        after.callback(random.setstate, random.getstate())
+        after.callback(np.random.set_state, np.random.get_state())
+        torch = sys.modules.get("torch")
+        if torch is not None:
+            _keep_generators(torch, after)
+            if isinstance(model, torch.nn.Module):
+                _keep_state(model, after)
+            if "torch._dynamo" in sys.modules and hasattr(torch.compiler, "set_stance"):  # else nothing is compiled
+                after.enter_context(torch.compiler.set_stance("force_eager"))
+            after.enter_context(torch.no_grad())
+        yield
+
+
+def _keep_generators(torch: Any, after: contextlib.ExitStack) -> None:
+    after.callback(torch.set_rng_state, torch.get_rng_state())
+    if torch.cuda.is_initialized():
+        after.callback(torch.cuda.set_rng_state_all, torch.cuda.get_rng_state_all())
+
+
+def _keep_state(model: Any, after: contextlib.ExitStack) -> None:
+    """Evaluation mode, and modes and buffers of every module put back; also buffers that are new, or other objects."""
+
+    def put_back() -> None:
+        for module, mode, held, values in kept:
+            module.training = mode
+            module._buffers.clear()
+            module._buffers.update(held)
+            for name, value in values.items():
+                held[name].data.copy_(value)  # by `data`, which tells autograd of no change
+
+    kept = []
+    for module in model.modules():
+        held = dict(module._buffers)
+        values = {name: value.detach().clone() for name, value in held.items() if value is not None}
+        kept.append((module, module.training, held, values))
+    after.callback(put_back)
+    model.eval()
+
+
+class Hook:
+    """A hook that compiled code leaves out. Copies and files of what holds it have one that does nothing in its place."""
+
+    def __init__(self, act: Callable[..., None]) -> None:
+        self._act = act
+
+    def __call__(self, *given: Any) -> None:
+        import torch
+
+        if torch.compiler.is_compiling():
+            return
+        compiles = "torch._dynamo" in sys.modules
+        (torch.compiler.disable(self._act) if compiles else self._act)(*given)
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, str]]:
+        return getattr, (string.Formatter(), "check_unused_args")  # takes three arguments, and gives None
+
+
+class Forwards:
+    """Calls of a module of PyTorch's, said before each; what checkpoints compute once again is none.
+
+    Hooks are parts of compiled code: of a module that was compiled in place, or is called by its compiled wrapper, the
+    call itself is followed.
+    """
+
+    def __init__(self, module: Any, seen: Callable[[Any, tuple, dict[str, Any]], None]) -> None:
+        self._module, self._seen, self._inside = module, seen, False
+        self._handle = module.register_forward_pre_hook(Hook(self._said), with_kwargs=True)
+        self._swapped: list[tuple[Any, str, Any, Any]] = []
+        if getattr(module, "_compiled_call_impl", None) is not None:
+            self._swap(module, "_compiled_call_impl", lambda *args: module)
+        if "torch._dynamo" in sys.modules:
+            from torch._dynamo.eval_frame import OptimizedModule
+
+            self._swap(OptimizedModule, "__call__", lambda wrapper, *args: getattr(wrapper, "_orig_mod", None))
+
+    def remove(self) -> None:
+        """Follow no calls any more."""
+        self._handle.remove()
+        for owner, name, before, ours in self._swapped:
+            if getattr(owner, name) is ours:
+                setattr(owner, name, before)
+        self._seen, self._swapped = _nothing, []
+
+    def _said(self, module: Any, args: tuple, given: dict[str, Any]) -> None:
+        import torch
+
+        if not self._inside and torch._C._current_graph_task_id() == -1:  # no backward pass is running
+            self._seen(module, args, given)
+
+    def _swap(self, owner: Any, name: str, of: Callable[..., Any]) -> None:
+        """Put a function in place of one that calls a module, which says so first."""
+        import torch
+
+        before, bound = getattr(owner, name), isinstance(owner, type)
+
+        def call(*args: Any, **given: Any) -> Any:
+            if torch.compiler.is_compiling() or self._inside or of(*args) is not self._module:
+                return before(*args, **given)
+            self._said(self._module, args[bound:], given)
+            self._inside = True
+            try:
+                return before(*args, **given)
+            finally:
+                self._inside = False
+
+        setattr(owner, name, call)
+        self._swapped.append((owner, name, before, call))
+
+
+def _nothing(module: Any, args: tuple, given: dict[str, Any]) -> None:
+    pass
+
+
+def processes() -> int:
+    """Number of processes that train together with PyTorch."""
+    distributed = sys.modules.get("torch.distributed")
+    together = distributed is not None and distributed.is_available() and distributed.is_initialized()
+    return int(distributed.get_world_size()) if distributed is not None and together else 1
+
+
+def unwrapped(model: Any) -> Any:
+    """The model inside wrappers of PyTorch's that compile it or share out its batches, which one process can ask.
+
+    Raises
+    ------
+    ValueError
+        If its weights are shared out among processes, so that a forward in one of them would wait for the others.
+    """
+    while True:
+        kinds = {one.__name__ for one in type(model).__mro__}
+        if kinds & {*_SHARDED}:
+            rule = "hold all of its weights in each process: call `step` with a whole copy, as of a checkpoint"
+            raise checks.reject("model", rule, f"{type(model).__name__}, which shares them out")
+        inside = getattr(model, "_orig_mod", None) if "OptimizedModule" in kinds else None
+        inside = model.module if kinds & {*_WRAPPERS} else inside
+        if inside is None:
+            return model
+        model = inside
