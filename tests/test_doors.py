@@ -22,6 +22,7 @@ DOORS = [
     ("entry points", r"(\S*\.)?entry_points|(point|entry_point|ep)\.load"),
     ("pickle", r"(pickle|cloudpickle|marshal|joblib|dill|shelve|jsonpickle)\.\w+|torch\.(load|jit\.load|hub\.\w+)"),
     ("pickle", r"\S*\.(read_pickle|unsafe_load|full_load)|yaml\.load"),
+    ("weights", r"\S*\.from_pretrained|safetensors\.\S*(load\w*|safe_open)"),
     ("arrays", r"numpy\.(load|fromfile|memmap|genfromtxt|lib\.format\.(read_array|open_memmap))"),
     ("program", r"subprocess\.\w+|os\.(system|popen|startfile|exec\w+|spawn\w+|posix_spawn\w*)|pty\.\w+"),
     ("program", r"asyncio\.create_subprocess\w+|multiprocessing\.connection\.\w+"),
@@ -145,6 +146,8 @@ def test_every_door_has_its_row():
     ("text", "kind"),
     [
         ("importlib.import_module(name)", "import"),
+        ("from transformers import AutoModel; AutoModel.from_pretrained(path)", "weights"),
+        ("from safetensors.torch import load_file; load_file(path)", "weights"),
         ("from importlib import import_module as im; im(name)", "import"),
         ("__import__(name)", "import"),
         ("importlib.reload(module)", "import"),

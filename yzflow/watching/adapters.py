@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from importlib import metadata
 from typing import Any
 
 import numpy as np
@@ -201,8 +202,13 @@ def _is_module(model: Any) -> bool:
 
 # Hugging Face's
 
+_OLDEST = (4, 46)  # of transformers, which .ci/run tests beside the newest
+
 
 def _hugging_face(model: Any, tokens: np.ndarray) -> Look:
+    version = metadata.version("transformers")
+    if tuple(map(int, version.split(".")[:2])) < _OLDEST:
+        raise checks.reject("transformers", f"be of version {_OLDEST[0]}.{_OLDEST[1]} or later", version)
     before = getattr(model.config, "_attn_implementation", "eager")
     try:
         if before != "eager":  # fused kernels keep no attention

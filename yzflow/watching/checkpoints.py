@@ -119,16 +119,16 @@ def _wrong(step: int, rule: str, value: object) -> ValueError:
 def _model(step: int, value: Any, model: Any) -> Any:
     """The model of a checkpoint; ValueError, with its step, if it cannot be had."""
     if isinstance(value, (str, os.PathLike)):
-        load = functools.partial(_weights if model is not None else _folder, Path(value), model)
+        name, load = str(value), functools.partial(_weights if model is not None else _folder, Path(value), model)
     elif isinstance(value, _FUNCTIONS):
-        load = value
+        name, load = checks.brief(value), value
     else:
         return value
     try:
         return load()
     except Exception as error:  # other people's code can raise anything
         why = f"{type(error).__name__}: {error}".splitlines()[0]
-        raise _wrong(step, "a model that can be loaded", f"{checks.brief(value)}, which ends in {why}") from error
+        raise _wrong(step, "a model that can be loaded", f"{name}, which ends in {why}") from error
 
 
 def _weights(file: Path, model: Any) -> Any:
@@ -142,4 +142,8 @@ def _folder(folder: Path, model: None) -> Any:
     from transformers import AutoModelForCausalLM
 
     closed = {"local_files_only": True, "use_safetensors": True, "trust_remote_code": False}
-    return AutoModelForCausalLM.from_pretrained(folder, attn_implementation="eager", **closed).float()
+    options = {"attn_implementation": "eager", "output_loading_info": True, **closed}
+    found, told = AutoModelForCausalLM.from_pretrained(folder, **options)
+    if told["missing_keys"]:  # which transformers would draw anew
+        raise ValueError(f"no weights of {', '.join(sorted(told['missing_keys'])[:3])}")
+    return found.float()

@@ -52,7 +52,7 @@ class Unturned(torch.nn.Module):
         self.width = width
 
     def forward(self, x, *given, **named):
-        ones = torch.ones(1, x.shape[1], self.width, dtype=x.dtype)
+        ones = torch.ones(1, x.shape[-2], self.width, dtype=x.dtype)
         return ones, 0 * ones
 
 
@@ -75,7 +75,9 @@ def bare(name, **changes):
     else:
         model = hugging_face(name, num_hidden_layers=1, **changes)
         model.model.layers[0].input_layernorm = torch.nn.Identity()
-        model.model.rotary_emb = Unturned(model.config.hidden_size // 4)
+        for module in list(model.modules()):
+            if hasattr(module, "rotary_emb"):  # once, or in each layer of older versions
+                module.rotary_emb = Unturned(model.config.hidden_size // 4)
     with torch.no_grad():
         for key, weight in model.named_parameters():
             weight.mul_(0.0 if key.endswith("bias") else 20.0)
@@ -219,6 +221,13 @@ def test_parts_are_named(name, changes, some, none):
     model = hugging_face(name, **changes).float()
     parts = yz.watch(model, TOKENS).recording.facts["parts"]
     assert set(some) <= set(parts) and not [part for part in parts for word in none if word in part]
+
+
+def test_an_older_transformers_is_refused(monkeypatch):
+    model = hugging_face("Llama")
+    monkeypatch.setattr(metadata, "version", lambda name: "4.45.2")
+    with pytest.raises(ValueError, match=r"`transformers` must be of version 4\.46 or later, but got 4\.45\.2"):
+        yz.watch(model, TOKENS)
 
 
 def test_a_sliding_window_is_seen():
