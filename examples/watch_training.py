@@ -32,6 +32,15 @@ def text(n: int, rng: np.random.Generator) -> np.ndarray:
     return np.hstack([words, np.full((n, 1), QUERY), topic])
 
 
+def word(number: int) -> str:
+    """The word of a token's number: a topic, a word of one, a common word, or the query."""
+    if number < TOPICS:
+        return f"topic {number}"
+    if number < TOPICS * (1 + WORDS):
+        return f"word {number % WORDS} of topic {(number - TOPICS) // WORDS}"
+    return "query" if number == QUERY else f"common {number - TOPICS * (1 + WORDS)}"
+
+
 def encoder() -> "torch.nn.Module":
     """One layer of attention of the last token, without positions, and a decoder."""
 
@@ -69,10 +78,10 @@ def main(arguments: list[str] | None = None) -> int:
     for name in RATES:
         torch.manual_seed(0)
         rng, model = np.random.default_rng(0), encoder()
-        recorder = yz.watch(model, text(256, rng), predict_at="log")
+        recorder = yz.watch(model, text(256, rng), predict_at="log", parts=())  # there are no others
         with recorder:
             train(model, name, 64 if options.quick else 1024, rng)
-        report = recorder.report()
+        report = recorder.report(names=word)
         print(f"{name}\n\n{report.text}")
         report.save(options.out / f"{name}.nc")
         report.page(options.out / f"{name}.html")

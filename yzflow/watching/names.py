@@ -51,6 +51,6 @@ def _lookup(names: Any) -> Callable[[int], Any]:
     if hasattr(names, "__getitem__") and not isinstance(names, type):
         return lambda number: names[number]
     if callable(names):
-        return names  # type: ignore[no-any-return]
+        return names
     rule = "be a mapping, a sequence or a function from numbers to texts, or a tokenizer"
     raise checks.reject("names", rule, checks.brief(names))

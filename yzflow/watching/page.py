@@ -6,6 +6,7 @@ import base64
 import io
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -113,13 +114,13 @@ def panels(report: WatchReport, layers: Sequence[int], heads: Sequence[int]) -> 
         for head in heads:
             of, where = data.isel(layer=layer, head=head), f"layer {layer}, head {head}"
             gain = of["gain"].isel(next_token=following).values
-            found[f"gain before {name}: {where}"] = lambda axes, gain=gain: _gains(axes, report, steps, gain)
+            found[f"gain before {name}: {where}"] = partial(_gains, report=report, steps=steps, gain=gain)
             scores = {f"{words}{uniform[place]}": of[place].values for place, words in _PLACES.items()}
-            found[f"attention by place: {where}"] = lambda axes, scores=scores: _lines(axes, steps, scores)
+            found[f"attention by place: {where}"] = partial(_lines, steps=steps, lines=scores)
     entropy = data["entropy"].values - data["entropy"].values[0]
     lines = {f"layer {layer}, head {head}": entropy[:, layer, head] for layer in layers for head in heads}
-    found["entropy of attention, change (nats)"] = lambda axes: _lines(axes, steps, lines)
-    found["loss (nats)"] = lambda axes: _lines(axes, steps, {"": data["loss"].values})
+    found["entropy of attention, change (nats)"] = partial(_lines, steps=steps, lines=lines)
+    found["loss (nats)"] = partial(_lines, steps=steps, lines={"": data["loss"].values})
     return found
 
 

@@ -295,14 +295,18 @@ class WatchReport:
         """
         from yzflow.watching.page import page
 
-        sizes = self.recording.dataset.sizes
-        chosen = {
-            name: np.atleast_1d(checks.index_array(name, np.atleast_1d(given), upper=sizes[name]))
-            for name, given in (("layer", layer), ("head", head))
-        }
+        layers, heads = self._chosen("layer", layer), self._chosen("head", head)
         with replacing(path) as temporary:
-            temporary.write_text(page(self, chosen["layer"].tolist(), chosen["head"].tolist()), encoding="utf-8")
+            temporary.write_text(page(self, layers, heads), encoding="utf-8")
         return Path(path)
+
+    def _chosen(self, name: str, given: int | Sequence[int]) -> list[int]:
+        """Places on an axis of the recording, of one number or several."""
+        several = [given] if checks.is_number(given) else given
+        found = checks.index_array(name, several, upper=self.recording.dataset.sizes[name])
+        if not found.size:
+            raise checks.reject(name, "be a number or several", checks.brief(given))
+        return [int(one) for one in found]
 
     def save(self, path: str | os.PathLike) -> None:
         """Write the recording, from which the report is made again."""

@@ -170,15 +170,18 @@ def who_was_right(
 def _counts(given: Mapping[str, np.ndarray], theories: Sequence[str], null: str) -> str:
     """How many of how many signs each theory foresaw, the best first and equals together, and the best null."""
     right = {one: (_right(given[one]), int(np.isfinite(given[one]).sum())) for one in given}
-    most, said = max((n for _, n in right.values()), default=0), []
+    said: list[str] = []
+    first = 0
     for count, n in sorted({right[one] for one in theories}, key=lambda pair: (-pair[0] / pair[1], -pair[1])):
         equal = [one for one in theories if right[one] == (count, n)]
-        of = f" of {n:,} signs" if not said else "" if n == most else f" of {n:,}"
+        of = f" of {n:,} signs" if not said else "" if n == first else f" of {n:,}"
+        first = first or n
         each = " each" if len(equal) > 1 else ""
         said.append(f"{', '.join(equal)}{'' if said else ' foresaw'} {count:,}{of}{each}")
     if null:
         known = given[null][np.isfinite(given[null])]
-        number = f"{known.size / 2:,g} by even odds" if (known == 0.5).all() else f"{_right(known):,}"
+        of = "" if known.size == first else f" of {known.size:,}"
+        number = f"{known.size / 2:,g}{of} by even odds" if (known == 0.5).all() else f"{_right(known):,}{of}"
         said.append(f"the best null ({null}) {number}")
     return "; ".join(said)
 

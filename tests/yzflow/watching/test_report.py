@@ -68,7 +68,7 @@ def test_ties_are_said_and_who_speaks_of_less_has_its_number():
     few = said(2)
     few["rises"][..., 4:] = np.nan
     counts, _ = told({"A": said(4), "B": said(4), "C": few, "even": signs([0.5] * 9)})
-    assert counts == "C foresaw 2 of 4 signs; A, B 4 each; the best null (even) 4.5 by even odds"
+    assert counts == "C foresaw 2 of 4 signs; A, B 4 of 9 each; the best null (even) 4.5 of 9 by even odds"
 
 
 @pytest.mark.parametrize("groups", [1, 7])
@@ -336,7 +336,15 @@ def test_the_page_has_a_picture_of_each_head_that_is_asked_for(recording, tmp_pa
     assert text.index("id='right'") < text.index("<img") < text.index("id='foreseen'") < text.index("id='assumptions'")
 
 
-@pytest.mark.parametrize(("given", "message"), [({"head": 3}, "`head` must"), ({"layer": [0, 5]}, "`layer` must")])
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"head": 3}, "`head` must"),
+        ({"layer": [0, 5]}, "`layer` must"),
+        ({"head": []}, "`head` must be a number or several"),
+        ({"head": "0"}, "`head` must"),
+    ],
+)
 def test_a_head_that_is_not_there_is_refused(recording, tmp_path, given, message):
     with pytest.raises(ValueError, match=message):
         WatchReport(recording).page(tmp_path / "page.html", **given)
