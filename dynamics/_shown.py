@@ -232,7 +232,7 @@ def _draw(
     unit: str = display.STEPS,
 ) -> Axes:
     ax = display.axes(ax)
-    drawn = display.time_axis(ax, time, unit)
+    drawn = display.time_axis(ax, time, unit, lines=lines.values())
     for name, values in lines.items():
         ax.plot(time[drawn], values[drawn], label=name or None)
     ax.set(ylabel=label, title=title)

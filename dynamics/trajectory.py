@@ -136,7 +136,7 @@ class Trajectory:
         labels: Labels | None = None,
         style: Style | None = None,
     ) -> Axes:
-        """Draw what training does over time, on a logarithmic axis if the times are spread so.
+        """Draw what training does over time, on a logarithmic axis if the times are spread so, or most happens early.
 
         Parameters
         ----------

@@ -148,10 +148,19 @@ def is_logarithmic(times: np.ndarray) -> bool:
     return bool(times.size > 2 and times[0] >= 0 and np.median(times) < 0.1 * times[-1])
 
 
-def time_axis(ax: Axes, times: np.ndarray, unit: str = STEPS) -> np.ndarray:
-    """Label the axis of time, logarithmic if the times are; returns which times can be drawn there."""
+def moves_early(times: np.ndarray, lines: Iterable[np.ndarray]) -> bool:
+    """Whether half of all movement of some lines is over in the first tenth of a run."""
+    if times.size < 3 or times[0] < 0:
+        return False
+    moved = np.cumsum(sum((np.abs(np.diff(np.nan_to_num(line))) for line in lines), np.zeros(times.size - 1)))
+    half = times[1 + int(np.searchsorted(moved, moved[-1] / 2))]
+    return bool(0 < moved[-1] < np.inf and half < 0.1 * times[-1])
+
+
+def time_axis(ax: Axes, times: np.ndarray, unit: str = STEPS, *, lines: Iterable[np.ndarray] = ()) -> np.ndarray:
+    """Label the axis of time, logarithmic if the times are, or if the lines move early; which times it can have."""
     ax.set_xlabel(f"time ({unit})" if unit else "time")
-    if not is_logarithmic(times):
+    if not is_logarithmic(times) and not moves_early(times, lines):
         return np.ones(times.size, dtype=bool)
     ax.set_xscale("log")
     return times > 0

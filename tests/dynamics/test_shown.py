@@ -162,6 +162,34 @@ def test_the_axis_of_time_is_logarithmic_if_the_times_are():
     assert drawn.get_xscale() == "log" and drawn.lines[0].get_xdata().min() > 0
 
 
+def test_the_axis_of_time_is_logarithmic_if_most_happens_early():
+    """Equal times over a run that is long for its transition: as the tutorial's, of which 35 steps are half."""
+    classes = SequenceClasses([[0.4, 0.4, 0.2, 0, 0], [0.4, 0, 0, 0.4, 0.2]], [0, 0], vocab_size=100)
+    for t_end, scale in ((1000.0, "log"), (100.0, "linear")):
+        flow = gradient_flow(classes, eta_y=1.0, eta_z=0.5, t_end=t_end)
+        drawn = flow.plot(ax=axes())
+        assert drawn.get_xscale() == scale
+        times = flow.dataset["time"].values
+        np.testing.assert_allclose(drawn.lines[0].get_xdata(), times if scale == "linear" else times[1:])
+
+
+@pytest.mark.parametrize(
+    ("lines", "early"),
+    [
+        ([np.minimum(np.arange(101), 9)], True),  # all of it in the first tenth
+        ([np.minimum(np.arange(101), 20)], False),
+        ([np.arange(101)], False),
+        ([np.zeros(101)], False),
+        ([-np.minimum(np.arange(101), 9), np.arange(101)], False),
+        ([np.minimum(np.arange(101), 9) * 20, np.arange(101)], True),
+        ([np.full(101, np.nan)], False),
+        ([], False),
+    ],
+)
+def test_what_is_early(lines, early):
+    assert display.moves_early(np.arange(101.0), lines) == early
+
+
 def test_axes_are_those_given_or_new_ones_of_pyplot():
     given_axes = axes()
     assert CLASSES.plot(ax=given_axes) is given_axes and not pyplot.get_fignums()

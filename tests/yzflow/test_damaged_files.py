@@ -359,3 +359,34 @@ def test_bags_of_a_file_without_a_seal_are_read_with_a_warning(tmp_path):
         (tmp_path / "bags.npz").write_bytes(content)
         with pytest.raises(ValueError, match=r"^`path` must be a file of bags .*\(its checksum is wrong\)$"):
             yz.Bags.load(tmp_path / "bags.npz")
+
+
+def foreign(folder):
+    """Bytes of what people put in the place of another file: nothing, noise, text, JSON, and other kinds of ours."""
+    saved_run, bags, unknown = (folder / name for name in ("other.nc", "other.npz", "unknown.nc"))
+    yz.gradient_flow(CLASSES, eta_y=1.0, eta_z=0.5, t_end=1.0, n_times=2).save(saved_run)
+    yz.Bags.from_dense([0], [0], [[1]]).save(bags)
+    netcdf.save_dataset(xr.Dataset(attrs={"format": "unknown"}), unknown)
+    plain = {"empty": b"", "noise": bytes(range(256)) * 4, "text": b"hello\n", "JSON": b"{}", "a list": b"[]"}
+    return plain | {path.name: path.read_bytes() for path in (saved_run, bags, unknown)}
+
+
+def test_a_refused_file_is_named(tmp_path):
+    """Not only the argument that it came in by: who reads many files looks for the name."""
+    # A run of a sweep is read by its store, which names the folder.
+    doors = {kind: (file.name, file.read) for kind, file in FILES.items() if kind != "yzflow-sweep-run-1"}
+    doors |= {f"rerun of {name}": (name, yz.rerun) for name in ("a.nc", "a.npz", "a.json")}
+    doors |= {f"data in {name}": (name, yz.read_data) for name in ("a.npz", "a.csv", "a.tsv", "a.json")}
+    doors["text"] = ("a.txt", partial(yz.read_data, length=3))
+    for number, content in enumerate(foreign(tmp_path).values()):
+        for kind, (name, read) in doors.items():
+            path = tmp_path / f"{number} {kind}" / name
+            path.parent.mkdir()
+            path.write_bytes(content)
+            try:
+                read(path)
+            except ValueError as error:
+                assert name in str(error) and "\n" not in str(error), kind
+    for name, read in doors.values():
+        with pytest.raises((OSError, ValueError), match=re.escape(name)):
+            read(tmp_path / "none" / name)
