@@ -58,7 +58,8 @@ def predict(setting: Setting, steps: ArrayLike, *, progress: bool = False) -> xr
         for name in ("between", "within")
     }
     found = whole[["z", "shift"]].isel(logit=own).rename(z="drift")
-    return found.assign(variances).assign_coords(sign=("logit", signs[own])).assign_attrs(setting=setting.name)
+    of = {"setting": setting.name, "eta_y": setting.eta_y, "eta_z": setting.eta_z}
+    return found.assign(variances).assign_coords(sign=("logit", signs[own])).assign_attrs(of)
 
 
 def moments(found: xr.Dataset, *, batch_size: float, length: float | None) -> tuple[xr.DataArray, xr.DataArray]:
@@ -161,12 +162,12 @@ def _data(effort: Effort) -> dict[str, xr.Dataset]:
         },
         coords={"time": paths["time"].values},
     )
-    return {"predicted": predicted, "measured": measured.assign_attrs(seeds=len(seeds))}
+    of = {"seeds": len(seeds), "batch_size": _BATCH, "length": _LENGTH, "steps": _STEPS}
+    return {"predicted": predicted, "measured": measured.assign_attrs(of)}
 
 
-def representatives(predicted: xr.Dataset) -> np.ndarray:
-    """One logit of those that symmetry makes alike: the common token, then distinct ones by their gain."""
-    last = predicted.sel(time=_STEPS)
+def representatives(last: xr.Dataset) -> np.ndarray:
+    """One logit of those that symmetry makes alike: the common token, then distinct ones by their gain at one time."""
     key = np.stack([last["sign"].values, np.round(last["drift"].values / np.abs(last["drift"].values).max(), 9)])
     first = np.sort(np.unique(key, axis=1, return_index=True)[1])
     sign, gain = last["sign"].values[first], np.abs(last["drift"].values[first])
@@ -187,21 +188,25 @@ def deviations(data: dict[str, xr.Dataset]) -> tuple[np.ndarray, np.ndarray]:
 
 def _claims(data: dict[str, xr.Dataset]) -> str:
     predicted, measured = data["predicted"], data["measured"]
-    at, chosen = predicted.sel(time=_STEPS), representatives(predicted)
-    mean = moments(at, batch_size=_BATCH, length=_LENGTH)[0].values[chosen]
-    seen = measured["mean"].sel(time=_STEPS).values[chosen]
+    b, length, steps = (measured.attrs[name] for name in ("batch_size", "length", "steps"))
+    at = predicted.sel(time=steps)
+    chosen = representatives(at)
+    mean = moments(at, batch_size=b, length=length)[0].values[chosen]
+    seen = measured["mean"].sel(time=steps).values[chosen]
     names = _names(predicted, chosen)
     turned = ", ".join(name for name, value in zip(names, mean, strict=True) if value <= 0) or "none"
-    lengths = {t: float(shortest(predicted).sel(time=t).max()) for t in _times(predicted)}
-    enough = " and ".join(f"T = {length:.0f} after {t:.0f} steps" for t, length in lengths.items())
-    needs = [float(smallest_batch(at, length=length).max()) for length in (4 * lengths[_STEPS], None)]
+    lengths = {t: float(shortest(predicted).sel(time=t).max()) for t in _times(predicted, steps)}
+    enough = " and ".join(f"T = {least:.0f} after {t:.0f} steps" for t, least in lengths.items())
+    needs = [float(smallest_batch(at, length=longer).max()) for longer in (4 * lengths[steps], None)]
     batches = [max(1, int(np.ceil(need))) for need in needs]
     gap, error = deviations(data)
     worst, agree = int(np.abs(gap).argmax()), int((np.sign(mean) == np.sign(seen)).sum())
     return (
-        f"At b = {_BATCH} and T = {_LENGTH} the predicted mean itself has the other sign after {_STEPS} steps for"
+        f"Here {predicted.attrs['setting']}, eta_Y = {predicted.attrs['eta_y']:g}, eta_Z ="
+        f" {predicted.attrs['eta_z']:g}. "
+        f"At b = {b} and T = {length} the predicted mean itself has the other sign after {steps} steps for"
         f" {turned}, of {len(names)} kinds of tokens; the mean over {measured.attrs['seeds']} seeds has the predicted"
-        f" sign for {agree}. All means have Theorem 2's signs from {enough}, whatever b. After {_STEPS} steps, a wrong"
+        f" sign for {agree}. All means have Theorem 2's signs from {enough}, whatever b. After {steps} steps, a wrong"
         f" sign has a chance of at most {LEVEL:.0%} for every token from b = {batches[0]} on at four times that"
         f" T, and from b = {batches[1]} on at T = infinity. Measured less predicted shares of wrong signs differ from"
         f" zero, over {gap.size} sizes, by at most {abs(gap[worst]):.3f}, with a standard error of {error[worst]:.3f}"
@@ -209,21 +214,20 @@ def _claims(data: dict[str, xr.Dataset]) -> str:
     )
 
 
-def _times(predicted: xr.Dataset) -> list[float]:
+def _times(predicted: xr.Dataset, steps: float) -> list[float]:
     last = float(predicted["time"][-1])
-    return [float(_STEPS)] + ([last] if last > _STEPS else [])
+    return [float(steps)] + ([last] if last > steps else [])
 
 
 @styled
 def drift_and_noise(data: dict[str, xr.Dataset]) -> Figure:
-    """Theorem 2's signs in SGD where attention is slow, eta_Z = eta_Y/1000: the drift of the theorem against noise.
+    """Theorem 2's signs in SGD where attention is slow, eta_Z << eta_Y: the drift of the theorem against noise.
 
-    One common and five distinct tokens a class, K = 2, M = 1000, rho = 0.3, eta_Y = 1, full decoder, zero start, no
-    momentum. The theorem is about T to infinity; its drift is dashed. Left: z of a common and of each distinct token,
-    times its sign in the theorem, at b = 64 and T = 256: predicted mean (lines) and mean over seeds (dots, 95%).
-    Middle: the share of logits with a wrong sign after 100 steps against T, predicted (lines) and measured (dots, 95%).
-    Right: the batch size from which on a wrong sign after 100 steps has a chance of 5%, each token's line going up at
-    the T (dotted) below which its mean has the wrong sign.
+    Full decoder, zero start, no momentum. The theorem is about T to infinity; its drift is dashed. Left: z of a common
+    and of each distinct token, times its sign in the theorem: predicted mean (lines) and mean over seeds (dots, 95%).
+    Middle: the share of logits with a wrong sign against T, predicted (lines) and measured (dots, 95%). Right: the
+    batch size from which on a wrong sign is rare, each token's line going up at the T (dotted) below which its mean has
+    the wrong sign.
 
     Parameters
     ----------
@@ -231,13 +235,14 @@ def drift_and_noise(data: dict[str, xr.Dataset]) -> Figure:
         ``predicted`` from `drift_and_noise.predict`, and ``measured``.
     """
     predicted, measured = data["predicted"], data["measured"]
-    chosen = representatives(predicted)
+    steps, at_b, at_t = (measured.attrs[name] for name in ("steps", "batch_size", "length"))
+    at = predicted.sel(time=steps)
+    chosen = representatives(at)
     names, colours = _names(predicted, chosen), ordered_colours(len(chosen))
     figure = canvas(figsize=(10.4, 4))
     left, middle, right = figure.subplots(1, 3)
-    early = predicted.sel(time=slice(0, _STEPS))
-    mean, _ = moments(early, batch_size=_BATCH, length=_LENGTH)
-    at = predicted.sel(time=_STEPS)
+    early = predicted.sel(time=slice(0, steps))
+    mean, _ = moments(early, batch_size=at_b, length=at_t)
     lengths = np.geomspace(10, 1e6, 160)
     needs = np.stack([smallest_batch(at, length=length).values[chosen] for length in lengths])
     for k, name, colour in zip(chosen, names, colours, strict=True):
@@ -251,7 +256,7 @@ def drift_and_noise(data: dict[str, xr.Dataset]) -> Figure:
         if np.isinf(need).any() and barrier.size:
             right.axvline(float(barrier[0]), color=colour, linestyle=":", linewidth=1)
     left.axhline(0, color=BLACK, linewidth=0.8)
-    left.set(xlabel="steps", ylabel="z, times its sign in Theorem 2", title=f"b = {_BATCH}, T = {_LENGTH}")
+    left.set(xlabel="steps", ylabel="z, times its sign in Theorem 2", title=f"b = {at_b}, T = {at_t}")
     sizes = sorted(set(measured["batch_size"].values[np.isfinite(measured["length"].values)]))
     for b, colour in zip(sizes, ordered_colours(len(sizes)), strict=True):
         chance = [float(wrong(at, batch_size=b, length=length).mean()) for length in lengths]
@@ -261,10 +266,11 @@ def drift_and_noise(data: dict[str, xr.Dataset]) -> Figure:
         half = intervals.of_mean(share)
         middle.errorbar(measured["length"][own], share.mean("seed"), yerr=half, fmt="o", markersize=3, color=colour)
     middle.legend()
-    middle.set(xlabel="T", ylabel="share of wrong signs", title=f"after {_STEPS} steps", ylim=(0, 1))
+    middle.set(xlabel="T", ylabel="share of wrong signs", title=f"after {steps} steps", ylim=(0, 1))
     right.legend()
     right.set(xlabel="T", ylabel="b", title=f"wrong with a chance of {LEVEL:.0%} at most", ylim=(0.8, 1e6))
-    figure.suptitle(r"Does SGD show the signs of Theorem 2 at $\eta_Z = \eta_Y/1000$?")
+    ratio = predicted.attrs["eta_y"] / predicted.attrs["eta_z"]
+    figure.suptitle(rf"Does SGD show the signs of Theorem 2 at $\eta_Z = \eta_Y/{ratio:.4g}$?")
     return figure
 
 

@@ -140,7 +140,7 @@ def suppression(
         number, start = expected_number(common, **predicted), expected_share(common, **predicted)
         named = {"number": number, "start": start, "end": lift * start}
         data |= {f"{prefix}_{name}": (axis, values) for name, values in named.items()}
-    facts = {"lift": lift, "n_tokens": n_tokens, "exponent": exponent}
+    facts = {"lift": lift, "n_tokens": n_tokens, "exponent": exponent, "n_classes": n_classes}
     return xr.Dataset(data, {"tokens_per_class": sizes, "size": curve}, facts)
 
 
@@ -161,6 +161,7 @@ def _numbers(data: xr.Dataset) -> str:
             f"{float(row['expected_end']):.2g})."
         )
     risen = float(data["risen"].weighted(data["number"]).mean()) if bool(data["risen"].notnull().any()) else np.nan
+    rows.insert(0, f"K = {data.attrs['n_classes']} classes of {data.attrs['n_tokens']} common tokens.")
     return f"The logits of {risen:.0%} of the spurious tokens rose. " + " ".join(rows)
 
 
@@ -168,7 +169,7 @@ def _numbers(data: xr.Dataset) -> str:
 def spurious_tokens(data: xr.Dataset) -> Figure:
     """Spurious distinct tokens against the size of the data set: number and attention, and expectations (Section 9).
 
-    Common tokens that occur with one next token only in the data, K = 4 classes, Zipf's law. Lines: expectations in
+    Common tokens that occur with one next token only in the data, Zipf's law. Lines: expectations in
     closed form; dots: mean and standard deviation over data sets, before and after training in the full flow. Agrees
     with the paper's remark that large data sets suppress them.
 

@@ -39,7 +39,7 @@ def test_refusals():
 
 
 def small_data_sets():
-    return study.suppression(tokens_per_class=(50, 400), seeds=2, n_tokens=60, t_end=20.0)
+    return study.suppression(tokens_per_class=(50, 400), seeds=2, n_classes=3, n_tokens=60, t_end=20.0)
 
 
 def test_the_figure_draws_its_data_and_claims_what_it_shows():
@@ -47,3 +47,4 @@ def test_the_figure_draws_its_data_and_claims_what_it_shows():
     _, claims = drawn(entry, data)
     row = data.isel(tokens_per_class=0)
     assert f"n = 50: {float(row['number'].mean()):.3g} spurious tokens" in claims and "100% of the" in claims
+    assert "K = 3 classes of 60 common tokens." in claims

@@ -104,9 +104,9 @@ def _claims(data: xr.Dataset) -> str:
     peaks = ", ".join(f"{peak:.0f}" for peak in _peaks(data))
     return (
         f"For K = {sizes}, M = {data.attrs['vocab_size']}, {data.attrs['quantile']:.0%} of {data.attrs['seeds']} runs"
-        f" have below one half: {'; '.join(parts)}. A condition t >> K^2 would be the power 2, t >> K ln K one of {_of_k_log_k(data):.1f} at these sizes. Beyond t = 5 K the"
-        f" error is largest at t/K = {peaks}: where the residual of a class begins to fall, a few visits more or less"
-        f" matter most."
+        f" have below one half: {'; '.join(parts)}. A condition t >> K^2 would be the power 2, t >> K ln K one of"
+        f" {_of_k_log_k(data):.1f} at these sizes. Beyond t = 5 K the error is largest at t/K = {peaks}: where"
+        " the residual of a class begins to fall, a few visits more or less matter most."
     )
 
 
