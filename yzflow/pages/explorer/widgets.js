@@ -14,14 +14,16 @@ yzflow.widgets = (() => {
   // Text with η_Y and η_Z set as subscripts.
   const rich = (text) => text.split(/(?<=η)_([YZ])/).map((part, i) => (i % 2 ? element("sub", {}, part) : part));
 
-  // Short for a person; the exact number is in data-value.
-  function short(value) {
+  // Short for a person; the exact number is in data-value. With `holds`, as many digits as keep it on its side.
+  function short(value, holds = () => true) {
     if (value === null || Number.isNaN(value)) return "–";
     if (!Number.isFinite(value)) return "∞";
     const size = Math.abs(value);
     if (size < 1e-12) return "0"; // rounding
-    if (size < 1e-3 || size >= 1e7) return value.toExponential(3);
-    return String(Number(value.toPrecision(5)));
+    const words = (digits) => (size < 1e-3 || size >= 1e7 ? value.toExponential(digits - 2) : String(Number(value.toPrecision(digits))));
+    let digits = 5;
+    while (digits < 17 && holds(Number(words(digits))) !== holds(value)) digits += 1;
+    return words(digits);
   }
 
   const plain = (value) => value.toLocaleString("en-US", { maximumSignificantDigits: 6 });
@@ -118,8 +120,8 @@ yzflow.widgets = (() => {
     };
   }
 
-  // Readouts by name: {name: label}; update with {name: number}.
-  function readouts(id, labels) {
+  // Readouts by name: {name: label}; update with {name: number}. What `holds` with a name and a number is never rounded away.
+  function readouts(id, labels, holds = () => true) {
     const outputs = {};
     for (const [name, label] of Object.entries(labels)) {
       outputs[name] = element("output", { id: `${id}-${name}` });
@@ -127,7 +129,7 @@ yzflow.widgets = (() => {
     }
     return (values) => {
       for (const [name, value] of Object.entries(values)) {
-        outputs[name].textContent = short(value);
+        outputs[name].textContent = short(value, (number) => holds(name, number));
         outputs[name].dataset.value = String(value);
       }
     };

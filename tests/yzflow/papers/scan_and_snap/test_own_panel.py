@@ -85,6 +85,18 @@ def test_every_preset_draws(page, place):
     check_preset(page, "own", place, PRESETS[place])
 
 
+@pytest.mark.parametrize(("eta_y", "kept"), [(0.9999996, False), (1.0000004, True), (1.0, True), (0.3, False)])
+def test_a_margin_is_not_rounded_across_its_threshold(page, eta_y, kept):
+    enter(page, "own-eta-z", 0.01)
+    enter(page, "own-eta-y", eta_y)
+    shown = page.inner_text("#own-fast")
+    assert values(page, "own")["fast"] == pytest.approx(eta_y, rel=1e-12)
+    assert (float(shown) >= 1) == kept and float(shown) == pytest.approx(eta_y, rel=1e-4)
+    assert ("Assumption 1(c)" in page.inner_text("#own-verdict")) == kept
+    assert page.evaluate("yzflow.widgets.short(1.0000004, (value) => value > 1)") == "1.0000004"
+    assert page.evaluate("yzflow.widgets.short(0.99999961)") == "1" and len(shown) <= 9
+
+
 def _go_to(page, percent):
     """Move the time shown."""
     page.eval_on_selector(

@@ -50,7 +50,8 @@ yzflow.panels.own = ({ presets, limits }) => {
   const clock = w.slider(w.byId("own-clock"), { id: "own-time", label: "time", min: 0, max: 100, step: 0.5, exact: false }, () => { drawNow(); bench.note(); });
   controls.time = clock;
   const label = w.byId("own-clock").querySelector("label");
-  const show = w.readouts("own", MARGINS);
+  const holds = (key, margin) => (key === "upper" ? margin > 1 : margin >= 1 - 1e-9);
+  const show = w.readouts("own", MARGINS, holds);
 
   const start = ({ setting: { tokens, rows, ...setting } }) => ({
     table: table.written({ tokens, rows: rows.map(([name, query, weight, ...counts]) => ({ name, query, weight, counts })) }),
@@ -145,8 +146,7 @@ yzflow.panels.own = ({ presets, limits }) => {
         : `for class ${name} attention on ${low.name} falls most, from ${two(low.from)} to ${two(low.to)}; ${high.name} gains most, from ${two(high.from)} to ${two(high.to)} ${where}.`;
     w.byId("own-summary").textContent = `What you see: ${sentence}`;
     show(margins);
-    const holds = (key) => (key === "upper" ? margins[key] > 1 : margins[key] >= 1 - 1e-9);
-    const kept = Object.keys(MARGINS).filter(holds);
+    const kept = Object.keys(MARGINS).filter((key) => holds(key, margins[key]));
     w.byId("own-verdict").replaceChildren(...w.rich(
       `${kept.length} of the ${Object.keys(MARGINS).length} assumptions below hold for this table${kept.length ? `: ${kept.map((key) => MARGINS[key]).join("; ")}` : ""}. E holds the overlaps of different classes at the start.`,
     ));

@@ -295,9 +295,9 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
       return;
     }
     const { upper, lower } = attention.assumption2(M, K, rho);
-    const side = (margin, text, above = margin >= 1) => `${text} ${above ? "✓ holds" : "✗ fails"} (margin ${w.short(margin)})`;
+    const side = (margin, text, holds = (value) => value >= 1) => `${text} ${holds(margin) ? "✓ holds" : "✗ fails"} (margin ${w.short(margin, holds)})`;
     const margins = {
-      upper: side(upper, "largest |eigenvalue| below 1/K", upper > 1), lower: side(lower, "smallest |eigenvalue| at least 6/√M"),
+      upper: side(upper, "largest |eigenvalue| below 1/K", (value) => value > 1), lower: side(lower, "smallest |eigenvalue| at least 6/√M"),
       fast: side(etaY / etaZ / 100, "η_Y at least 100 η_Z"), weak: side(0.1 / (K * rho), "K ρ at most 0.1"), many: side((M * rho) / 8, "M ρ at least 8"),
     };
     regime.replaceChildren(...w.rich(
