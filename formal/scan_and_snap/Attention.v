@@ -139,7 +139,7 @@ Qed.
 
 (** Corollary 2: c holds the unnormalised features; common tells which tokens all classes share. *)
 (** @statement Scan and Snap: Corollary 2
-    @kind clause
+    @kind part
     @hypotheses M >= 2, K >= 2, one query; every common token has one weight c~_l > 0 in all classes, every
       other token is distinct to one, and the squares of a class's distinct weights have one sum, positive, in
       all classes; an inverse Gram matrix; beta of Theorem 1, h > 0, eta_Z > 0

@@ -213,3 +213,26 @@ def test_no_wrong_sign_is_tolerated():
     assert len(signs) == 8 and all(check.name.startswith("share of") for check in signs)
     assert {check.tolerance for check in signs} == {0.0}
     assert {check.expected for check in signs} == {("theory flow",)}
+
+
+UNLIKE = {
+    "shares": SequenceClasses([[0.5, 0.5, 0], [0.5, 0, 0.5]], [0, 0], vocab_size=9, class_weights=[0.6, 0.4]),
+    "distinct": SequenceClasses([[0.5, 0.3, 0.2, 0], [0.5, 0, 0, 0.5]], [0, 0], vocab_size=9),
+    "common": SequenceClasses([[0.5, 0.5, 0], [0.6, 0, 0.4]], [0, 0], vocab_size=9),
+    "two common": SequenceClasses([[0.2, 0.2, 0.6, 0], [0.2, 0.2, 0, 0.6]], [0, 0], vocab_size=9),
+    "queries": SequenceClasses([[0.5, 0.5, 0], [0.5, 0, 0.5]], [0, 1], vocab_size=9),
+}
+
+
+@pytest.mark.parametrize(
+    ("number", "outside"), [("Late attention", set(UNLIKE)), ("Transition time", {"shares"})], ids=lambda one: str(one)
+)
+def test_what_is_ours_says_of_which_classes_it_speaks(number, outside):
+    one = statements.REGISTER[f"Scan and Snap: {number}"]
+    assert all(margin >= 1 for margin in one.margins(INSIDE).values())
+    broken = {
+        name
+        for name, classes in UNLIKE.items()
+        if any(margin < 1 for margin in one.margins(changed(classes=classes)).values())
+    }
+    assert broken == outside

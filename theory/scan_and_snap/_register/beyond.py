@@ -33,6 +33,7 @@ STATEMENTS = (
         "gamma peaks at a time that Lambert's W gives in closed form.",
         r"t_0' = \frac{K\ln M}{\eta_Y},\quad t_0 = \frac{2K\ln M}{\eta_Y}",
         corrected=rf"t^* = {f.PEAK_TIME},\quad u^* = {f.PEAK_MARGIN},\quad \gamma(t^*) = {f.PEAK}",
+        assumptions=(UNIFORM,),
         prove=PROOFS["transition"],
     ),
     statement(
@@ -203,16 +204,18 @@ STATEMENTS = (
     statement(
         "Theorem 2, finite sequences",
         "From which length on the signs hold (not in the paper)",
-        "Theorem 2 is about T to infinity. Over sequences of T tokens, with the decoder that long sequences have"
-        " taught, the expected step has bounds that are polynomials in 1/(T - 1) and off by O(T^-3). They decide from"
-        " which T on its signs hold, for given classes and attention logits. For the classes of finding 37 (K ="
+        "Theorem 2 is about T to infinity and the modified gradient. Over sequences of T tokens, with the decoder that"
+        " long sequences have taught, the expected step has bounds that are polynomials in 1/(T - 1) and off by"
+        " O(T^-3). They decide from which T on its signs hold, for given classes and attention logits. For the classes"
+        " of finding 37 (K ="
         f" {_FOUND['k']}, M = {_FOUND['m']}, overlap {_FOUND['rho']:.3f}) at the start it is T = {_FOUND['modified']:,}"
         f" for Lemma 3's modified gradient, and not {_FOUND['fails']:,}, and T = {_FOUND['full']:,} for Lemma 1's;"
         f" where the same sequences make the decoder, as in the first moves of SGD, T = {_FOUND['trained']:,}. At an"
         f" overlap of {_LESS['rho']:.4f} it is T = {_LESS['modified']:,} for the modified gradient. In the theory's"
         f" flow (eta_Y = {_MOVED['eta_y']:g}, eta_Z = {_MOVED['eta_z']:g}) the common token loses attention and the"
-        f" overlap falls: T = {_MOVED['rows'][-1]['modified']:,} at t = {_MOVED['rows'][-1]['time']:,.0f}. No length is"
-        " enough for all classes. Where the polynomials cannot decide, the length is open.",
+        " overlap falls: for the modified gradient, which is that flow's, T ="
+        f" {_MOVED['rows'][-1]['modified']:,} at t = {_MOVED['rows'][-1]['time']:,.0f}. No length is enough"
+        " for all classes. Where the polynomials cannot decide, the length is open.",
         r"T \to \infty:\quad \dot z_{ml} > 0 \text{ for distinct tokens},\ < 0 \text{ for the common token}",
         corrected=r"v_l = \sum_n\tfrac1K\,E\left[f_lg_{nl} - f_l^2\,f\cdot g_n\right],\quad f ="
         r" \tfrac{aN}{\|aN\|},\ a_l = e^{z_l}:\quad v_l^- \le v_l \le v_l^+ \text{ with polynomials } v_l^{\pm}"
@@ -261,7 +264,7 @@ STATEMENTS = (
     statement(
         "Late attention",
         "Attention does not freeze (not in the paper)",
-        "K equal classes with one common and one distinct token each: in the full flow the common token's share falls"
+        "K equal classes with one common token and equal distinct ones: in the full flow the common token's share falls"
         " like a power of ln t, with the exponent 1 at K = M, where it ends below that of the theory flow. For K < M"
         " the exponent is proved where the common token's logit falls from some time on, and it falls at all times from"
         " a zero decoder with M w(0)^2 <= 1, and for 2 K <= M with max(K, 8) w(0)^2 <= 1, w(0) the common token's share"
@@ -269,6 +272,7 @@ STATEMENTS = (
         " not from every start: from one at which nearly all of a sequence is the common token it rises for a while,"
         " and falls again. That it falls from starts in between is measured, and enclosed at some (finding 50).",
         rf"\tfrac{{f_c}}{{f_d}} \sim \text{{const}} \cdot (\ln t)^{{-\alpha}},\quad \alpha = {f.LATE_EXPONENT}",
+        assumptions=(UNIFORM, ONE_COMMON, ONE_QUERY, *SYMMETRIC),
         clauses=(
             Clause(
                 "the reduced system",
