@@ -21,53 +21,52 @@ _SHARDED = ("FullyShardedDataParallel", "FSDPModule")
 
 @contextlib.contextmanager
 def untouched(model: Any) -> Iterator[None]:
-    """A look at a model, after which its modes and buffers and the random numbers of the process are what they were.
+    """A look at a model, after which its modules and the random numbers of the process are what they were.
 
-    Python's, NumPy's and PyTorch's own generators are put back. Compiled code of PyTorch's is not asked but the Python
-    from which it was made, so that nothing is compiled for a look.
+    Modes, buffers and other attributes are put back, and Python's, NumPy's and PyTorch's own generators. Compiled code
+    of PyTorch's is not asked but the Python from which it was made, so that nothing is compiled for a look.
     """
+    legacy = np.random  # its one generator is what a model may draw from
     with contextlib.ExitStack() as after:
         after.callback(random.setstate, random.getstate())
-        after.callback(np.random.set_state, np.random.get_state())
+        after.callback(legacy.set_state, legacy.get_state())
         torch = sys.modules.get("torch")
         if torch is not None:
-            _keep_generators(torch, after)
+            after.callback(torch.set_rng_state, torch.get_rng_state())
+            if torch.cuda.is_initialized():
+                after.callback(torch.cuda.set_rng_state_all, torch.cuda.get_rng_state_all())
             if isinstance(model, torch.nn.Module):
-                _keep_state(model, after)
+                for module in model.modules():
+                    after.callback(_put_back, module, *_held(module, torch.Tensor))
+                model.eval()
             if "torch._dynamo" in sys.modules and hasattr(torch.compiler, "set_stance"):  # else nothing is compiled
                 after.enter_context(torch.compiler.set_stance("force_eager"))
             after.enter_context(torch.no_grad())
         yield
 
 
-def _keep_generators(torch: Any, after: contextlib.ExitStack) -> None:
-    after.callback(torch.set_rng_state, torch.get_rng_state())
-    if torch.cuda.is_initialized():
-        after.callback(torch.cuda.set_rng_state_all, torch.cuda.get_rng_state_all())
+def _held(module: Any, tensor: type) -> tuple[dict[str, Any], dict[str, Any], list[tuple[Any, Any]]]:
+    """Attributes and buffers of a module, and those of them that are tensors, each with a copy."""
+    attributes = dict(vars(module))
+    buffers = dict(attributes.get("_buffers", {}))
+    tensors = [one for one in (*attributes.values(), *buffers.values()) if isinstance(one, tensor)]
+    return attributes, buffers, [(one, one.detach().clone()) for one in tensors]
 
 
-def _keep_state(model: Any, after: contextlib.ExitStack) -> None:
-    """Evaluation mode, and modes and buffers of every module put back; also buffers that are new, or other objects."""
-
-    def put_back() -> None:
-        for module, mode, held, values in kept:
-            module.training = mode
-            module._buffers.clear()
-            module._buffers.update(held)
-            for name, value in values.items():
-                held[name].data.copy_(value)  # by `data`, which tells autograd of no change
-
-    kept = []
-    for module in model.modules():
-        held = dict(module._buffers)
-        values = {name: value.detach().clone() for name, value in held.items() if value is not None}
-        kept.append((module, module.training, held, values))
-    after.callback(put_back)
-    model.eval()
+def _put_back(module: Any, attributes: dict[str, Any], buffers: dict[str, Any], copies: list[tuple[Any, Any]]) -> None:
+    now = vars(module)
+    for name in now.keys() - attributes.keys():
+        del now[name]
+    now.update(attributes)
+    if "_buffers" in now:
+        now["_buffers"].clear()
+        now["_buffers"].update(buffers)
+    for held, value in copies:
+        held.data.copy_(value)  # by `data`, which tells autograd of no change
 
 
 class Hook:
-    """A hook that compiled code leaves out. Copies and files of what holds it have one that does nothing in its place."""
+    """A hook that compiled code leaves out; copies and files of what holds it have one that does nothing."""
 
     def __init__(self, act: Callable[..., None]) -> None:
         self._act = act

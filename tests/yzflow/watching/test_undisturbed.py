@@ -19,6 +19,7 @@ from yzflow.watching.untouched import unwrapped
 
 torch = pytest.importorskip("torch")
 
+LEGACY = np.random  # whose one generator a model may draw from
 TOKENS = np.random.default_rng(0).integers(0, 12, (20, 9))
 
 
@@ -59,19 +60,22 @@ class Averages(torch.nn.Module):
         self.register_buffer("calls", torch.zeros((), dtype=torch.int64))
         self.register_buffer("last", None)
         self.norm = torch.nn.BatchNorm1d(8)
+        self.cache = torch.zeros(8)  # a plain attribute
 
     def forward(self, x):
         self.mean.data.mul_(0.9).add_(0.1 * x.detach().mean(dim=(0, 1)))
         self.calls += 1
+        self.cache += x.detach()[0, 0]
+        self.seen = x.shape
         self.last = x.detach()[0, 0]
-        return self.norm(x.transpose(1, 2)).transpose(1, 2) + self.mean
+        return self.norm(x.transpose(1, 2)).transpose(1, 2) + self.mean + self.cache / 1000
 
 
 class Drawn(torch.nn.Module):
     """A layer that draws random numbers of all three kinds in every mode."""
 
     def forward(self, x):
-        return x + 1e-3 * (torch.randn(()) + np.random.normal() + random.random())
+        return x + 1e-3 * (torch.randn(()) + LEGACY.normal() + random.random())
 
 
 def hugging_face(kind):
@@ -114,9 +118,9 @@ def made(make=Small):
 
 
 def train(model, watched=None, *, steps=4, called=None, after=None, accumulate=1, autocast=False, optimizer=None):
-    """Everything that a training leaves: weights, their slopes, buffers, the optimizer's state, modes, random states."""
+    """What a training leaves: weights, their slopes, buffers, the optimizer's state, modes and random states."""
     torch.manual_seed(1)
-    np.random.seed(2)
+    LEGACY.seed(2)
     random.seed(3)
     optimizer = optimizer or torch.optim.Adam(model.parameters(), lr=0.01)
     rng, inside, called = np.random.default_rng(5), unwrapped(model), model if called is None else called
@@ -138,7 +142,7 @@ def train(model, watched=None, *, steps=4, called=None, after=None, accumulate=1
     arrays = [np.asarray(torch.as_tensor(one).detach().clone()) for one in tensors if one is not None]
     modes = [module.training for module in inside.modules()]
     slopes = [one.requires_grad for one in inside.parameters()]
-    return arrays, [modes, slopes, random.getstate(), *np.random.get_state()[2:]], torch.get_rng_state().numpy()
+    return arrays, [modes, slopes, random.getstate(), *LEGACY.get_state()[2:]], torch.get_rng_state().numpy()
 
 
 def assert_same(one, other):
@@ -166,7 +170,7 @@ def test_a_look_puts_back_what_own_functions_change():
 
     def attention(model, sequences):
         found = by_hand(model.module.eval(), sequences)
-        np.random.normal(), random.random(), torch.randn(3)
+        LEGACY.normal(), random.random(), torch.randn(3)
         model.module.train()
         return found
 
@@ -175,9 +179,9 @@ def test_a_look_puts_back_what_own_functions_change():
             self.module = module
 
     model = made()
-    before = random.getstate(), np.random.get_state()[1].copy(), torch.get_rng_state()
+    before = random.getstate(), LEGACY.get_state()[1].copy(), torch.get_rng_state()
     yz.watch(Other(model), TOKENS, attention=lambda m, t: attention(m, torch.as_tensor(t)), logits=own_logits)
-    assert random.getstate() == before[0] and np.array_equal(np.random.get_state()[1], before[1])
+    assert random.getstate() == before[0] and np.array_equal(LEGACY.get_state()[1], before[1])
     assert torch.equal(torch.get_rng_state(), before[2])
 
 
