@@ -10,6 +10,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import metadata
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -214,9 +215,10 @@ def _hugging_face(model: Any, tokens: np.ndarray) -> Look:
         if before != "eager":  # fused kernels keep no attention
             _attend(model, "eager")
         with _quiet(model) as given:
-            out = model(input_ids=given(tokens), output_attentions=True, use_cache=False)
+            last = {"logits_to_keep": 1} if "logits_to_keep" in signature(model.forward).parameters else {}
+            out = model(input_ids=given(tokens), output_attentions=True, use_cache=False, **last)
             attention = np.stack([_numpy(one[..., -1:, :]) for one in out.attentions])
-            return _checked_look(attention, _last(out.logits, tokens), tokens)
+            return _checked_look(attention, _numpy(out.logits[:, -1]), tokens)
     finally:
         if before != "eager":
             _attend(model, before)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from scipy.sparse import csr_array, diags_array
 
 __all__ = [
     "PLACES",
@@ -80,7 +82,7 @@ class Probe:
         """Number of the sequences of each class: (K,)."""
         return (self.following[:, None] == self.classes).sum(axis=0)
 
-    @property
+    @cached_property
     def shares(self) -> np.ndarray:
         """P(l|n): mean frequency of each kept token in the contexts of each class, (K, S)."""
         uniform = self.real / self.real.sum(axis=1, keepdims=True)
@@ -95,6 +97,20 @@ class Probe:
             row[:] = np.arange(len(row))
             row[real] = moved
         return found
+
+    @cached_property
+    def pairs(self) -> tuple[np.ndarray, csr_array, csr_array, np.ndarray]:
+        """The number of (query, token) at each real position, how often sequences have each, and normal equations of both.
+
+        The second, (pairs, n), has its transpose times itself divided by the pairs' counts taken from the lengths, the
+        fourth, in the third.
+        """
+        numbers = self.query[:, None] * (int(self.tokens.max()) + 1) + self.context
+        _, pair = np.unique(numbers[self.real], return_inverse=True)
+        pair, row = pair.ravel(), np.repeat(np.arange(len(numbers)), self.real.sum(axis=1))
+        both, lengths = csr_array((np.ones(len(pair)), (pair, row))), np.bincount(row).astype(float)
+        shared = both.T @ (both / np.bincount(pair)[:, None])
+        return pair, both, csr_array(diags_array(lengths) - shared), lengths[:, None]
 
 
 def _frequent(values: np.ndarray, most: int) -> np.ndarray:
@@ -199,30 +215,34 @@ def by_token(attention: np.ndarray, probe: Probe) -> np.ndarray:
     logs = np.log(np.maximum(attention, np.finfo(float).tiny))
     real, length = probe.real, probe.real.sum(axis=1)
     logs = logs - np.where(real[:, None], logs, 0.0).sum(axis=-1, keepdims=True) / length[:, None, None]
-    pairs = probe.query[:, None] * (int(probe.tokens.max()) + 1) + probe.context
-    _, pair = np.unique(pairs[real], return_inverse=True)
-    row = np.repeat(np.arange(len(pairs)), length)
-    found = np.ones(attention.shape[1])
-    for head in range(attention.shape[1]):
-        values = logs[:, head][real]
-        total = float((values**2).sum())
-        if not total <= _SMALL * values.size:  # NaN, too
-            found[head] = 1 - _residual(values, pair.ravel(), row) / total
+    values = np.moveaxis(logs, 1, 0)[:, real]
+    total = (values**2).sum(axis=1)
+    found, some = np.ones(len(values)), ~(total <= _SMALL * values.shape[1])  # NaN, too
+    if some.any():
+        found[some] = 1 - _residual(values[some], total[some], probe) / total[some]
     return found
 
 
-def _residual(values: np.ndarray, pair: np.ndarray, row: np.ndarray, rounds: int = 50) -> float:
-    """Sum of squares that a constant for each sequence and one for each pair leave, by alternating means."""
-    left, counts, lengths = values.copy(), np.bincount(pair), np.bincount(row)
-    now = total = float((left**2).sum())
+def _residual(values: np.ndarray, total: np.ndarray, probe: Probe, rounds: int = 50) -> np.ndarray:
+    """Sums of squares that a constant for each sequence and one for each pair leave, by alternating means: (heads,).
+
+    ``values`` (heads, positions) have the mean 0 in each sequence. Constants of pairs are eliminated, and those of
+    sequences found by steps that take the mean of what is left.
+    """
+    pair, both, rest, lengths = probe.pairs
+    counts = np.bincount(pair)[:, None]
+    sums = np.stack([np.bincount(pair, one) for one in values], axis=1)
+    wanted = -(both.T @ (sums / counts))
+    left = total - (sums**2 / counts).sum(axis=0)
+    constants, missing, now = np.zeros_like(wanted), wanted, left
     for _ in range(rounds):
         before = now
-        left -= (np.bincount(pair, left) / counts)[pair]
-        left -= (np.bincount(row, left) / lengths)[row]
-        now = float((left**2).sum())
-        if not before - now > 1e-6 * total:
+        constants = constants + missing / lengths
+        missing = wanted - rest @ constants
+        now = left - (constants * (wanted + missing)).sum(axis=0)
+        if not (before - now > 1e-6 * total).any():
             break
-    return now
+    return np.maximum(now, 0.0)
 
 
 PLACES = ("previous_token", "prefix_match", "first_position")  # that the last query may look at
