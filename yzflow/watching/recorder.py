@@ -284,7 +284,8 @@ class Recorder:
                 f"no forward of the model was seen before step {self._step}: {cure}", UserWarning, stacklevel=2
             )
         try:
-            self._record()
+            with untouched(self.model):
+                self._record()
         except Exception as error:  # models and functions of other people can raise anything
             self._next = self._following()
             why = f"{type(error).__name__}: {error}".splitlines()[0]

@@ -17,6 +17,7 @@ __all__ = ["Forwards", "Hook", "processes", "untouched", "unwrapped"]
 
 _WRAPPERS = ("DistributedDataParallel", "DataParallel")  # whose forwards are calls to other processes and devices
 _SHARDED = ("FullyShardedDataParallel", "FSDPModule")
+_looked_at: list[Any] = []
 
 
 @contextlib.contextmanager
@@ -26,6 +27,9 @@ def untouched(model: Any) -> Iterator[None]:
     Modes, buffers and other attributes are put back, and Python's, NumPy's and PyTorch's own generators. Compiled code
     of PyTorch's is not asked but the Python from which it was made, so that nothing is compiled for a look.
     """
+    if any(model is one for one in _looked_at):  # a look inside a look
+        yield
+        return
     legacy = np.random  # its one generator is what a model may draw from
     with contextlib.ExitStack() as after:
         after.callback(random.setstate, random.getstate())
@@ -42,26 +46,30 @@ def untouched(model: Any) -> Iterator[None]:
             if "torch._dynamo" in sys.modules and hasattr(torch.compiler, "set_stance"):  # else nothing is compiled
                 after.enter_context(torch.compiler.set_stance("force_eager"))
             after.enter_context(torch.no_grad())
+        _looked_at.append(model)
+        after.callback(_looked_at.pop)
         yield
 
 
-def _held(module: Any, tensor: type) -> tuple[dict[str, Any], dict[str, Any], list[tuple[Any, Any]]]:
-    """Attributes and buffers of a module, and those of them that are tensors, each with a copy."""
+def _held(module: Any, tensor: type) -> tuple[dict[str, Any], list[tuple[Any, Any]], list[tuple[Any, Any]]]:
+    """Attributes of a module, and copies of its mappings (buffers, hooks) and of its tensors that are no parameters."""
     attributes = dict(vars(module))
-    buffers = dict(attributes.get("_buffers", {}))
-    tensors = [one for one in (*attributes.values(), *buffers.values()) if isinstance(one, tensor)]
-    return attributes, buffers, [(one, one.detach().clone()) for one in tensors]
+    mappings = [(one, dict(one)) for one in attributes.values() if isinstance(one, dict)]
+    tensors = [one for one in (*attributes.values(), *dict(module._buffers).values()) if isinstance(one, tensor)]
+    return attributes, mappings, [(one, one.detach().clone()) for one in tensors]
 
 
-def _put_back(module: Any, attributes: dict[str, Any], buffers: dict[str, Any], copies: list[tuple[Any, Any]]) -> None:
+def _put_back(
+    module: Any, attributes: dict[str, Any], mappings: list[tuple[Any, Any]], tensors: list[tuple[Any, Any]]
+) -> None:
     now = vars(module)
     for name in now.keys() - attributes.keys():
         del now[name]
     now.update(attributes)
-    if "_buffers" in now:
-        now["_buffers"].clear()
-        now["_buffers"].update(buffers)
-    for held, value in copies:
+    for held, entries in mappings:
+        held.clear()
+        held.update(entries)
+    for held, value in tensors:
         held.data.copy_(value)  # by `data`, which tells autograd of no change
 
 
