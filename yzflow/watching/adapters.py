@@ -7,8 +7,9 @@ functions of the reader's.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib import metadata
 from inspect import signature
 from typing import Any
@@ -16,26 +17,12 @@ from typing import Any
 import numpy as np
 
 from dynamics.support import checks
+from yzflow.watching.looks import Look, array_of, checked_look, last_of, layered, shares_of, told_apart
 from yzflow.watching.untouched import untouched
 
 __all__ = ["ADAPTERS", "Adapter", "Look", "Matrices", "adapter_of", "of_functions", "with_parts"]
 
 _ROWS = 64  # sequences that a model is asked about at once, so that memory is bounded
-
-
-@dataclass(frozen=True)
-class Look:
-    """A model's answer on sequences (n, T), for the query at their end.
-
-    Attributes
-    ----------
-    attention : (layers, n, heads, T) array
-        On all positions, its own among them.
-    logits : (n, next tokens) array
-    """
-
-    attention: np.ndarray
-    logits: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -84,6 +71,8 @@ class Adapter:
     whole : bool
         Whether ``parts`` names everything that there is besides. False: a residual link that is written by hand, say,
         is not seen, and what is not named is not known.
+    turned : Adapter, optional
+        The same, for models that take (T, n).
     """
 
     kind: str
@@ -92,35 +81,36 @@ class Adapter:
     parts: Callable[[Any], tuple[str, ...]] = field(default=lambda model: ())
     matrices: Callable[[Any, np.ndarray], list[list[Matrices]]] | None = None
     whole: bool = False
+    turned: Adapter | None = None
 
-    def on(self, model: Any, tokens: np.ndarray) -> Look:
-        """The model's answer on sequences (n, T), asked in pieces; its state is as before."""
+    def on(self, model: Any, tokens: np.ndarray, inputs: Mapping[str, np.ndarray] | None = None) -> Look:
+        """The model's answer on sequences (n, T), asked in pieces with their inputs; its state is as before."""
+        pieces = []
         with untouched(model):
-            pieces = [self.look(model, tokens[start : start + _ROWS]) for start in range(0, len(tokens), _ROWS)]
-        attention = np.concatenate([one.attention for one in pieces], axis=1)
-        return Look(attention, np.concatenate([one.logits for one in pieces]))
+            for start in range(0, len(tokens), _ROWS):
+                rows = slice(start, start + _ROWS)
+                with with_inputs(model, {name: values[rows] for name, values in (inputs or {}).items()}):
+                    pieces.append(self.look(model, tokens[rows]))
+        attention = np.concatenate([piece.attention for piece in pieces], axis=1)
+        return Look(attention, np.concatenate([piece.logits for piece in pieces]), pieces[0].unused)
 
 
-def _checked_look(attention: Any, logits: Any, tokens: np.ndarray) -> Look:
-    """A look at the last query, in double precision; ValueError if the shape of an answer is another."""
-    n, length = tokens.shape
-    found = np.asarray(attention, dtype=np.float64)
-    if found.ndim == 3 and found.shape[::2] == (n, length):  # of the last query alone
-        found = found[:, :, None]
-    elif found.ndim in (4, 5) and found.shape[-2] in (1, length):
-        found = found[..., -1:, :]
-    if found.ndim == 4:
-        found = found[None]
-    if found.ndim != 5 or (found.shape[1], found.shape[3], found.shape[4]) != (n, 1, length):
-        wanted = f"([layers,] {n}, heads, {length}, {length}) or ({n}, heads, {length})"
-        raise checks.reject("attention", f"give an array {wanted} for sequences {tokens.shape}", np.shape(attention))
-    scores = np.asarray(logits, dtype=np.float64)
-    if scores.ndim == 3 and scores.shape[1] == length:
-        scores = scores[:, -1]
-    if scores.ndim != 2 or len(scores) != n:
-        wanted = f"({n}, {length}, next tokens) or ({n}, next tokens)"
-        raise checks.reject("logits", f"give an array {wanted} for sequences {tokens.shape}", scores.shape)
-    return Look(found[:, :, :, -1], scores)
+@contextlib.contextmanager
+def with_inputs(model: Any, inputs: Mapping[str, np.ndarray]) -> Iterator[None]:
+    """With further arguments of the model's forward, arrays, which come to it on its device."""
+    if not inputs:
+        yield
+        return
+    import torch
+
+    weight = next(model.parameters())
+    tensors = {name: torch.as_tensor(values, device=weight.device) for name, values in inputs.items()}
+    tensors = {name: one.to(weight.dtype) if one.is_floating_point() else one for name, one in tensors.items()}
+    hook = model.register_forward_pre_hook(lambda module, args, own: (args, {**own, **tensors}), with_kwargs=True)
+    try:
+        yield
+    finally:
+        hook.remove()
 
 
 def of_functions(attention: Callable[..., Any], logits: Callable[..., Any], parts: Sequence[str] | None) -> Adapter:
@@ -128,14 +118,13 @@ def of_functions(attention: Callable[..., Any], logits: Callable[..., Any], part
 
     def look(model: Any, tokens: np.ndarray) -> Look:
         with _quiet(model) as given:
-            seen = _answer("attention", attention, model, given(tokens))
-            found = _checked_look(seen, _answer("logits", logits, model, given(tokens)), tokens)
-        least, total = found.attention.min(), found.attention.sum(axis=-1).max()
-        if least < 0 or total > 1.1:  # half precision adds up to a little more than one; a training may end in NaN
-            raise checks.reject(
-                "attention", "give shares, from zero on, that add up to one", f"{least if least < 0 else total:.3g}"
-            )
-        return found
+
+            def ask(sequences: np.ndarray) -> np.ndarray:
+                return _answer("attention", attention, shares_of, model, given(sequences))
+
+            shares = told_apart(ask(tokens), tokens, ask)
+            scores = _answer("logits", logits, partial(last_of, tokens=tokens), model, given(tokens))
+            return checked_look(shares, scores, tokens)
 
     kind, named = "a model with functions of yours", tuple(parts or ())
     return Adapter(kind, lambda model: True, look, lambda model: named, whole=parts is not None)
@@ -148,23 +137,21 @@ def with_parts(adapter: Adapter, more: Sequence[str] | None) -> Adapter:
     return replace(adapter, parts=lambda model: tuple(dict.fromkeys((*adapter.parts(model), *more))), whole=True)
 
 
-def _answer(name: str, function: Callable[..., Any], model: Any, sequences: Any) -> Any:
-    """Answer of a function of the reader's; ValueError, with the reason, if it ends in an error."""
+def _answer(
+    name: str, function: Callable[..., Any], read: Callable[[Any], Any], model: Any, sequences: Any
+) -> np.ndarray:
+    """Answer of a function of the reader's, as it is read; ValueError, with the reason, if it ends in an error."""
     try:
-        return _numpy(function(model, sequences))
+        answer = function(model, sequences)
     except Exception as error:  # other people's code can raise anything
-        why = f"{type(error).__name__}: {error}".splitlines()[0]
-        raise checks.reject(name, "take the model and sequences", f"an error, {why}") from error
+        raise checks.reject(name, "take the model and sequences", f"an error, {first_line(error)}") from error
+    found: np.ndarray = read(answer)
+    return found
 
 
-def _numpy(value: Any) -> Any:
-    return value.detach().double().cpu().numpy() if hasattr(value, "detach") else value
-
-
-def _last(logits: Any, tokens: np.ndarray) -> np.ndarray:
-    """Logits at the last position of sequences (n, T): what else a model gives need not be converted."""
-    every = len(logits.shape) == 3 and logits.shape[1] == tokens.shape[1]
-    return _numpy(logits[:, -1] if every else logits)
+def first_line(error: Exception) -> str:
+    """An error of other people's code in a line."""
+    return f"{type(error).__name__}: {error}".splitlines()[0]
 
 
 @contextlib.contextmanager
@@ -174,13 +161,15 @@ def _quiet(model: Any) -> Iterator[Callable[[np.ndarray], Any]]:
     Gives a function from sequences to what the model takes: tensors on its device, or arrays, of a model that is none
     of PyTorch's.
     """
-    if not _is_module(model):
+    if not is_module(model):
         yield lambda tokens: tokens
         return
     import torch
 
     modes = [(module, module.training) for module in model.modules()]
     device = next((one.device for one in model.parameters()), torch.device("cpu"))
+    if device.type == "meta":
+        raise checks.reject("model", "have weights", "weights on the device 'meta', which holds none")
     fast = torch.backends.mha.get_fastpath_enabled()
     try:
         torch.backends.mha.set_fastpath_enabled(False)
@@ -197,7 +186,7 @@ def _classes(model: Any) -> list[str]:
     return [one.__name__ for one in type(model).__mro__]
 
 
-def _is_module(model: Any) -> bool:
+def is_module(model: Any) -> bool:
     return "Module" in _classes(model) and hasattr(model, "state_dict")
 
 
@@ -210,16 +199,20 @@ def _hugging_face(model: Any, tokens: np.ndarray) -> Look:
     version = metadata.version("transformers")
     if tuple(map(int, version.split(".")[:2])) < _OLDEST:
         raise checks.reject("transformers", f"be of version {_OLDEST[0]}.{_OLDEST[1]} or later", version)
-    before = getattr(model.config, "_attn_implementation", "eager")
+    config = model.config
+    before, answer = getattr(config, "_attn_implementation", "eager"), getattr(config, "return_dict", True)
+    last = {"logits_to_keep": 1} if "logits_to_keep" in signature(model.forward).parameters else {}
     try:
+        config.return_dict = True
         if before != "eager":  # fused kernels keep no attention
             _attend(model, "eager")
         with _quiet(model) as given:
-            last = {"logits_to_keep": 1} if "logits_to_keep" in signature(model.forward).parameters else {}
             out = model(input_ids=given(tokens), output_attentions=True, use_cache=False, **last)
-            attention = np.stack([_numpy(one[..., -1:, :]) for one in out.attentions])
-            return _checked_look(attention, _numpy(out.logits[:, -1]), tokens)
+            layers = enumerate(getattr(out, "attentions", None) or ())
+            seen = {f"layer {number}": None if one is None else one[..., -1:, :] for number, one in layers}
+            return checked_look(layered(seen), last_of(out, tokens), tokens)
     finally:
+        config.return_dict = answer
         if before != "eager":
             _attend(model, before)
 
@@ -243,8 +236,8 @@ def _gpt2_matrices(model: Any, tokens: np.ndarray) -> list[list[Matrices]]:
         layer = block.attn
         still = _still(embedding=embedding, unembedding=unembedding, output=layer.c_proj.weight)
         still |= _still(**dict.fromkeys(("query", "key", "value"), layer.c_attn.weight))
-        query, key, value = np.split(_numpy(layer.c_attn.weight), 3, axis=1)
-        parts = (_numpy(embedding), query, key, value, _numpy(layer.c_proj.weight), _numpy(unembedding))
+        query, key, value = np.split(array_of(layer.c_attn.weight), 3, axis=1)
+        parts = (array_of(embedding), query, key, value, array_of(layer.c_proj.weight), array_of(unembedding))
         scale = float(np.sqrt(layer.head_dim)) if options.scale_attn_weights else 1.0
         scale *= number if options.scale_attn_by_inverse_layer_idx else 1
         found.append([replace(head, scale=scale) for head in _heads(*parts, layer.num_heads, still)])
@@ -259,9 +252,9 @@ def _neox_matrices(model: Any, tokens: np.ndarray) -> list[list[Matrices]]:
         layer = block.attention
         still = _still(embedding=embedding, unembedding=unembedding, output=layer.dense.weight)
         still |= _still(**dict.fromkeys(("query", "key", "value"), layer.query_key_value.weight))
-        stacked = _numpy(layer.query_key_value.weight).reshape(n_heads, 3, -1, width)
+        stacked = array_of(layer.query_key_value.weight).reshape(n_heads, 3, -1, width)
         query, key, value = (np.moveaxis(stacked[:, i], 2, 0).reshape(width, -1) for i in range(3))
-        parts = (_numpy(embedding), query, key, value, _numpy(layer.dense.weight).T, _numpy(unembedding))
+        parts = (array_of(embedding), query, key, value, array_of(layer.dense.weight).T, array_of(unembedding))
         found.append(_heads(*parts, n_heads, still))
     return found
 
@@ -299,28 +292,41 @@ def _attentions(model: Any) -> list[Any]:
     return [one for one in model.modules() if "MultiheadAttention" in _classes(one)]
 
 
-def _multihead(model: Any, tokens: np.ndarray) -> Look:
-    kept: list[Any] = []
+def _multihead(model: Any, tokens: np.ndarray, *, turned: bool = False) -> Look:
+    modules = _attentions(model)
+    names = {id(module): name for name, module in model.named_modules()}
+    kept: dict[str, Any] = {}
+    called: set[int] = set()
+    for module in modules:
+        if module.bias_k is not None or module.add_zero_attn:
+            rule = "attend to positions of sequences alone, or come with `attention` and `logits`"
+            more = "add_zero_attn" if module.bias_k is None else "add_bias_kv"
+            raise checks.reject("model", rule, f"{more} in {names[id(module)]!r}")
 
     def ask(module: Any, args: tuple, given: dict) -> tuple[tuple, dict]:
         return args[:3], {**_named(args), **given, "need_weights": True, "average_attn_weights": False}
 
     def keep(module: Any, args: tuple, given: dict, out: Any) -> None:
-        kept.append(_numpy(out[1][..., -1:, :]))
+        weights = None if out[1] is None else array_of(out[1][..., -1:, :])
+        kept[f"{names[id(module)]!r}, call {len(kept) + 1}"] = weights
+        called.add(id(module))
 
     hooks = []
-    for module in _attentions(model):
+    for module in modules:
         hooks += [
             module.register_forward_pre_hook(ask, with_kwargs=True),
             module.register_forward_hook(keep, with_kwargs=True),
         ]
     try:
         with _quiet(model) as given:
-            logits = _last(model(given(tokens)), tokens)
+            logits = last_of(model(given(tokens.T if turned else tokens)), tokens, turned=turned)
     finally:
         for hook in hooks:
             hook.remove()
-    return _checked_look(np.stack(kept), logits, tokens)
+    if not kept:
+        rule = "call its torch.nn.MultiheadAttention, or come with `attention` and `logits`"
+        raise checks.reject("model", rule, "none that was called")
+    return checked_look(layered(kept), logits, tokens, [names[id(one)] for one in modules if id(one) not in called])
 
 
 def _named(args: tuple) -> dict[str, Any]:
@@ -329,32 +335,39 @@ def _named(args: tuple) -> dict[str, Any]:
     return dict(zip(names, args[3:], strict=False))
 
 
-def _multihead_matrices(model: Any, tokens: np.ndarray) -> list[list[Matrices]]:
+def _multihead_matrices(model: Any, tokens: np.ndarray, *, turned: bool = False) -> list[list[Matrices]]:
     """Matrices between the embedding that the tokens go through and the last linear map, which gives the logits."""
-    layers = _attentions(model)
-    width, inside = layers[0].embed_dim, {id(part) for one in layers for part in one.modules()}
+    inside = {id(inner) for module in _attentions(model) for inner in module.modules()}
+    fed = tokens.T if turned else tokens
+    layers: list[Any] = []  # in the order in which they are called
     embeddings: list[Any] = []
     linear: list[Any] = []
 
     def seen(module: Any, args: tuple, out: Any) -> None:
-        if "Embedding" in _classes(module):
-            asked = _numpy(args[0])
-            if asked.shape == tokens.shape and np.array_equal(asked, tokens) and module.embedding_dim == width:
+        kinds = _classes(module)
+        if "MultiheadAttention" in kinds:
+            layers.append(module)
+        elif "Embedding" in kinds:
+            asked = array_of(args[0])
+            if asked.shape == fed.shape and np.array_equal(asked, fed):
                 embeddings.append(module)
-        elif module.in_features == width:
+        else:
             linear.append(module)
 
-    kinds = [one for one in model.modules() if {"Embedding", "Linear"} & set(_classes(one)) and id(one) not in inside]
-    hooks = [one.register_forward_hook(seen) for one in kinds]
+    wanted = {"Embedding", "Linear"}
+    kinds = [one for one in model.modules() if wanted & set(_classes(one)) and id(one) not in inside]
+    hooks = [one.register_forward_hook(seen) for one in (*kinds, *_attentions(model))]
     try:
         with _quiet(model) as given:
-            size = _last(model(given(tokens)), tokens).shape[-1]
+            size = last_of(model(given(fed)), tokens, turned=turned).shape[-1]
     finally:
         for hook in hooks:
             hook.remove()
-    decoders = [one.weight for one in linear if one.out_features == size]
+    width = layers[0].embed_dim
+    embeddings = [one for one in embeddings if one.embedding_dim == width]
+    decoders = [one.weight for one in linear if (one.in_features, one.out_features) == (width, size)]
     decoders = decoders or [one.weight for one in embeddings if one.num_embeddings == size]  # a tied one
-    if len(embeddings) != 1 or not decoders:
+    if len(embeddings) != 1 or not decoders or any((one.embed_dim, one.kdim) != (width, width) for one in layers):
         return []
     return [_of_multihead(one, embeddings[0].weight, decoders[-1]) for one in layers]
 
@@ -364,11 +377,11 @@ def _of_multihead(layer: Any, embedding: Any, unembedding: Any) -> list[Matrices
     named = dict.fromkeys(("query", "key", "value"), packed)
     if packed is None:
         named = {"query": layer.q_proj_weight, "key": layer.k_proj_weight, "value": layer.v_proj_weight}
-        query, key, value = (_numpy(one).T for one in named.values())
+        query, key, value = (array_of(one).T for one in named.values())
     else:
-        query, key, value = (one.T for one in np.split(_numpy(packed), 3))
+        query, key, value = (one.T for one in np.split(array_of(packed), 3))
     still = _still(embedding=embedding, unembedding=unembedding, output=layer.out_proj.weight, **named)
-    parts = (_numpy(embedding), query, key, value, _numpy(layer.out_proj.weight).T, _numpy(unembedding))
+    parts = (array_of(embedding), query, key, value, array_of(layer.out_proj.weight).T, array_of(unembedding))
     return _heads(*parts, layer.num_heads, still)
 
 
@@ -387,10 +400,16 @@ def _multihead_parts(model: Any) -> tuple[str, ...]:
 def _deep(model: Any, tokens: np.ndarray) -> Look:
     import jax
 
+    a = model.architecture
+    if tokens.max() >= a.vocab_size:  # jax reads the last one then
+        raise checks.reject("tokens", f"be below {a.vocab_size}, the size of the model's vocabulary", int(tokens.max()))
+    if a.positions == "learned" and tokens.shape[1] > (a.max_length or 0):
+        rule = f"have at most {a.max_length} columns and the next token, as the model has such positions"
+        raise checks.reject("tokens", rule, f"{tokens.shape[1]} and the next token")
     with jax.default_matmul_precision("highest"):  # as `dynamics.deep.train` trains it, on a GPU, too
         hidden, attention = jax.jit(jax.vmap(type(model).hidden, in_axes=(None, 0)))(model, tokens)
         scores = np.asarray(model.decode(hidden))
-    return _checked_look(np.moveaxis(np.asarray(attention), 1, 0), scores, tokens)
+    return checked_look(np.moveaxis(np.asarray(attention), 1, 0), scores, tokens)
 
 
 def _deep_matrices(model: Any, tokens: np.ndarray) -> list[list[Matrices]]:
@@ -429,9 +448,13 @@ def _deep_parts(model: Any) -> tuple[str, ...]:
 
 
 def _has_heads(model: Any) -> bool:
-    return _is_module(model) and bool(_attentions(model))
+    return is_module(model) and bool(_attentions(model))
 
 
+_MULTIHEAD = Adapter(
+    "a module with torch.nn.MultiheadAttention", _has_heads, _multihead, _multihead_parts, _multihead_matrices
+)
+_TURNED = replace(_MULTIHEAD, look=partial(_multihead, turned=True), matrices=partial(_multihead_matrices, turned=True))
 ADAPTERS: tuple[Adapter, ...] = (
     Adapter(
         "GPT-2 of Hugging Face",
@@ -457,7 +480,7 @@ ADAPTERS: tuple[Adapter, ...] = (
         _deep_matrices,
         whole=True,
     ),
-    Adapter("a module with torch.nn.MultiheadAttention", _has_heads, _multihead, _multihead_parts, _multihead_matrices),
+    replace(_MULTIHEAD, turned=_TURNED),
 )
 
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from dynamics.support import checks
 from yzflow.watching import adapters
-from yzflow.watching.adapters import Adapter, Look, Matrices
+from yzflow.watching.adapters import Adapter, Matrices
+from yzflow.watching.looks import Look, array_of, checked_look, last_of
 
 __all__ = ["FAMILIES"]
 
@@ -36,7 +37,7 @@ def _projected(model: Any) -> list[Any]:
 def _is_like_llama(model: Any) -> bool:
     config = getattr(model, "config", None)
     named = hasattr(config, "num_attention_heads") and hasattr(model, "get_output_embeddings")
-    return adapters._is_module(model) and named and bool(_projected(model))
+    return adapters.is_module(model) and named and bool(_projected(model))
 
 
 def _alike(model: Any) -> list[Any]:
@@ -91,10 +92,10 @@ def _like_llama_matrices(model: Any, tokens: np.ndarray) -> list[list[Matrices]]
     for layer in layers:
         weights = _projections(layer)
         still = adapters._still(embedding=embedding, unembedding=unembedding, **weights)
-        query, key, value = (adapters._numpy(weights[name]) for name in ("query", "key", "value"))
+        query, key, value = (array_of(weights[name]) for name in ("query", "key", "value"))
         key, value = (_of_every_head(one, len(query) // n_heads, n_heads) for one in (key, value))
-        parts = (query.T, key.T, value.T, adapters._numpy(weights["output"]).T, adapters._numpy(unembedding))
-        heads = adapters._heads(adapters._numpy(embedding), *parts, n_heads, still)
+        parts = (query.T, key.T, value.T, array_of(weights["output"]).T, array_of(unembedding))
+        heads = adapters._heads(array_of(embedding), *parts, n_heads, still)
         scaling = getattr(layer, "scaling", None)
         found.append(heads if scaling is None else [replace(head, scale=1 / scaling) for head in heads])
     return found
@@ -112,19 +113,19 @@ def _is_plain(model: Any, attention: Any, tokens: np.ndarray) -> bool:
     decoder, seen = model.get_output_embeddings(), {}
 
     def fed(module: Any, args: tuple, given: dict) -> None:
-        seen["rows"] = adapters._numpy(args[0] if args else given["hidden_states"])
+        seen["rows"] = array_of(args[0] if args else given["hidden_states"])
 
     def decoded(module: Any, args: tuple, out: Any) -> None:
-        seen["logits"] = adapters._numpy(out)
+        seen["logits"] = array_of(out)
 
     hooks = [first.register_forward_pre_hook(fed, with_kwargs=True), decoder.register_forward_hook(decoded)]
     try:
         with adapters._quiet(model) as given:
-            logits = adapters._numpy(model(input_ids=given(tokens), use_cache=False).logits)
+            logits = array_of(model(input_ids=given(tokens), use_cache=False).logits)
     finally:
         for hook in hooks:
             hook.remove()
-    rows = adapters._numpy(model.get_input_embeddings().weight)[tokens]
+    rows = array_of(model.get_input_embeddings().weight)[tokens]
     return np.array_equal(seen["rows"], rows) and np.array_equal(seen["logits"], logits)
 
 
@@ -132,7 +133,7 @@ def _is_plain(model: Any, attention: Any, tokens: np.ndarray) -> bool:
 
 
 def _has_hooks(model: Any) -> bool:
-    return adapters._is_module(model) and hasattr(model, "run_with_hooks") and hasattr(model, "hook_dict")
+    return adapters.is_module(model) and hasattr(model, "run_with_hooks") and hasattr(model, "hook_dict")
 
 
 def _asked(model: Any, tokens: np.ndarray, names: list[str], cut: Any = lambda value: value) -> tuple[Any, dict]:
@@ -140,7 +141,7 @@ def _asked(model: Any, tokens: np.ndarray, names: list[str], cut: Any = lambda v
     kept: dict[str, np.ndarray] = {}
 
     def keep(name: str) -> Any:
-        return name, lambda value, hook: kept.update({name: adapters._numpy(cut(value))})
+        return name, lambda value, hook: kept.update({name: array_of(cut(value))})
 
     missing = ", ".join(name for name in names if name not in model.hook_dict)
     if missing:
@@ -155,7 +156,7 @@ def _hooked(model: Any, tokens: np.ndarray) -> Look:
     names = [f"blocks.{layer}.attn.hook_pattern" for layer in range(model.cfg.n_layers)]
     logits, kept = _asked(model, tokens, names, lambda pattern: pattern[..., -1:, :])
     patterns = np.stack([kept[name] for name in names])
-    return adapters._checked_look(patterns, adapters._last(logits, tokens), tokens)
+    return checked_look(patterns, last_of(logits, tokens), tokens)
 
 
 def _hooked_parts(model: Any) -> tuple[str, ...]:
@@ -192,7 +193,7 @@ def _hooked_matrices(model: Any, tokens: np.ndarray) -> list[list[Matrices]]:
         weights = {"query": model.W_Q, "key": model.W_K, "value": model.W_V, "output": model.W_O}
         ends = {"embedding": model.W_E, "unembedding": model.W_U.T}
     still, found = adapters._still(**weights, **ends), []
-    of_all, rows = [adapters._numpy(one) for one in weights.values()], [adapters._numpy(one) for one in ends.values()]
+    of_all, rows = [array_of(one) for one in weights.values()], [array_of(one) for one in ends.values()]
     for layer, scale in enumerate(scales):
         heads = []
         for head in range(model.cfg.n_heads):  # a group's keys and values are those of each of its heads

@@ -8,11 +8,14 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse import csr_array, diags_array
 
+from dynamics.support import checks
+
 __all__ = [
     "PLACES",
     "Probe",
     "attention_by_place",
     "by_token",
+    "check_padding",
     "entropy",
     "gains",
     "moved_by_order",
@@ -22,6 +25,7 @@ __all__ = [
 ]
 
 _SMALL = 1e-12
+_ON_PADDING = 1e-3  # share of attention
 
 
 @dataclass(frozen=True)
@@ -100,7 +104,7 @@ class Probe:
 
     @cached_property
     def pairs(self) -> tuple[np.ndarray, csr_array, csr_array, np.ndarray]:
-        """The number of (query, token) at each real position, how often sequences have each, and normal equations of both.
+        """Number of (query, token) at each real position, how often sequences have each, and normal equations of both.
 
         The second, (pairs, n), has its transpose times itself divided by the pairs' counts taken from the lengths, the
         fourth, in the third.
@@ -117,6 +121,14 @@ def _frequent(values: np.ndarray, most: int) -> np.ndarray:
     """The most frequent values, at most so many, in increasing order; of equally frequent ones the smaller."""
     found, counts = np.unique(values, return_counts=True)
     return np.sort(found[np.argsort(-counts, kind="stable")[:most]])
+
+
+def check_padding(attention: np.ndarray, probe: Probe) -> None:
+    """ValueError if attention (layers, n, heads, T) is on padding."""
+    share = float(np.where(probe.real[:, None], 0.0, attention[..., :-1]).sum(axis=-1).max())
+    if share > _ON_PADDING:
+        rule = "reach the model, whose attention has to leave out the padding that they mark"
+        raise checks.reject("inputs", rule, f"{share:.2g} of attention on it")
 
 
 def on_context(attention: np.ndarray) -> np.ndarray:
@@ -248,46 +260,49 @@ def _residual(values: np.ndarray, total: np.ndarray, probe: Probe, rounds: int =
 PLACES = ("previous_token", "prefix_match", "first_position")  # that the last query may look at
 
 
-def _after_earlier(tokens: np.ndarray) -> np.ndarray:
+def _after_earlier(tokens: np.ndarray, real: np.ndarray) -> np.ndarray:
     """Places before the query at which the token follows an earlier occurrence of the query: (n, T), true or false."""
     found = np.zeros(tokens.shape, dtype=bool)
-    found[:, 1:-1] = tokens[:, :-2] == tokens[:, -1:]
+    found[:, 1:-1] = (tokens[:, :-2] == tokens[:, -1:]) & real[:, :-1]
     return found
 
 
-def attention_by_place(attention: np.ndarray, tokens: np.ndarray) -> dict[str, np.ndarray]:
+def attention_by_place(attention: np.ndarray, tokens: np.ndarray, real: np.ndarray) -> dict[str, np.ndarray]:
     r"""Attention of the last query on the places of `PLACES`, in the mean over sequences.
 
     With a_s the attention of the query at T - 1 on place s, its own among them, ``previous_token`` is a_{T-2};
     ``prefix_match`` is :math:`\sum_{0 < s < T-1,\, x_{s-1} = x_{T-1}} a_s`, on the tokens that followed the query's own
     token before, over the sequences that have such a place (Olsson et al. 2022, induction heads); and
-    ``first_position`` is a_0 (Xiao et al. 2023, attention sinks).
+    ``first_position`` is a_0 (Xiao et al. 2023, attention sinks), on the first place that is no padding.
 
     Parameters
     ----------
     attention : (n, heads, T) array
         Of the last query on all places.
     tokens : (n, T) int array
+    real : (n, T - 1) bool array
+        Places before the query that are not padding.
 
     Returns
     -------
     dict of (heads,) arrays
         NaN without any place that matches, and where attention is NaN.
     """
-    after = _after_earlier(tokens)
+    after = _after_earlier(tokens, real)
     rows = after.any(axis=1)
     matched = np.where(after[rows, None], attention[rows], 0.0).sum(axis=-1)
+    first = np.take_along_axis(attention, real.argmax(axis=1)[:, None, None], axis=-1)
     values = (
         attention[..., -2].mean(axis=0),
         matched.mean(axis=0) if rows.any() else np.full(attention.shape[1], np.nan),
-        attention[..., 0].mean(axis=0),
+        first[..., 0].mean(axis=0),
     )
     return dict(zip(PLACES, values, strict=True))
 
 
-def uniform_by_place(tokens: np.ndarray) -> dict[str, float | None]:
+def uniform_by_place(tokens: np.ndarray, real: np.ndarray) -> dict[str, float | None]:
     """The scores of `attention_by_place` if attention were uniform; None without any place that matches."""
-    after = _after_earlier(tokens)
-    rows, share = after.any(axis=1), 1 / tokens.shape[1]
-    matched = share * float(after[rows].sum(axis=1).mean()) if rows.any() else None
-    return dict(zip(PLACES, (share, matched, share), strict=True))
+    after, share = _after_earlier(tokens, real), 1 / (1 + real.sum(axis=1))
+    rows = after.any(axis=1)
+    matched = float((share * after.sum(axis=1))[rows].mean()) if rows.any() else None
+    return dict(zip(PLACES, (float(share.mean()), matched, float(share.mean())), strict=True))

@@ -7,7 +7,7 @@ import json
 import math
 import os
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +19,9 @@ from dynamics import Optimizer
 from dynamics.support import checks, sealed
 from dynamics.version import __version__
 from yzflow.watching import measures
-from yzflow.watching.adapters import Adapter, Matrices, adapter_of, of_functions, with_parts
+from yzflow.watching.adapters import Adapter, Matrices, adapter_of, of_functions, with_inputs, with_parts
 from yzflow.watching.claimed import known_rivals
+from yzflow.watching.experiments import checked_inputs, tried
 from yzflow.watching.rates import induced
 from yzflow.watching.recording import AXES, FORMAT, JOINED, Recording
 from yzflow.watching.rivals import foreseen
@@ -45,6 +46,7 @@ def watch(
     attention: Callable[..., Any] | None = None,
     logits: Callable[..., Any] | None = None,
     parts: Sequence[str] | None = None,
+    inputs: Mapping[str, Any] | None = None,
     every: str | int = "log",
     predict_at: str | Sequence[int] | None = None,
     optimizer: Any = None,
@@ -68,11 +70,17 @@ def watch(
         before it the query. They need not be among those that train it.
     attention, logits : callable, optional
         (model, sequences (n, T)) -> attention, an array ([layers,] n, heads, T, T), or (n, heads, T) of the last query;
-        and logits of the next token, an array (n, [T,] next tokens). Both or none.
+        and logits of the next token, an array (n, [T,] next tokens). Both or none. Attention (n, T, T), which can be
+        one head or T of them, is told by asking about shorter sequences.
     parts : sequence of str, optional
         What the model has besides one layer of attention and a linear decoder, in words ("a residual link"), and
         besides what its kind is known to have; ``()`` if there is nothing. Default: it is not known, except of models
         whose kind says it all, and statements that allow no other part stay open.
+    inputs : mapping, optional
+        Further arguments of the model's forward, by name, as the training gives them: arrays with a row for each
+        sequence, such as ``attention_mask`` and ``position_ids``, (n, T), of sequences that are padded on the left.
+        What a mask (n, T) leaves out is no context. With ``attention`` and ``logits`` the model's forward gets them,
+        too.
     every : "log" or int
         At steps that grow by a quarter, or every so many.
     predict_at : "log" or sequence of int, optional
@@ -134,8 +142,10 @@ def watch(
         if values.size != 2 or values.min() <= 0:
             raise checks.reject("rates", "be two positive numbers, eta_Y and eta_Z", checks.brief(rates))
         rates = (float(values[0]), float(values[1]))
+    inputs_of, real = checked_inputs(model, found[:, :-1], inputs)
     probe = measures.Probe.of(
         found,
+        real=real,
         n_classes=checks.integer("n_classes", n_classes, minimum=1),
         n_tokens=checks.integer("n_tokens", n_tokens, minimum=1),
     )
@@ -154,8 +164,9 @@ def watch(
         "batch_size": batch,
         "path": path,
         "resume_at": None if resume_at is None else checks.integer("resume_at", resume_at, minimum=0),
+        "inputs": inputs_of,
     }
-    return Recorder(model, probe, adapter, **options)
+    return Recorder(model, probe, tried(adapter, model, probe.tokens, inputs_of), **options)
 
 
 class Recorder:
@@ -180,7 +191,9 @@ class Recorder:
         batch_size: int = 0,
         path: str | os.PathLike | None = None,
         resume_at: int | None = None,
+        inputs: Mapping[str, np.ndarray] | None = None,
     ) -> None:
+        self._inputs = inputs or {}
         self.model, self.adapter, self._probe, self._every = model, adapter, probe, every
         self._learning_rate = learning_rate
         self._rates, self._batch, self._training = rates, batch_size, Training(optimizer)
@@ -320,10 +333,12 @@ class Recorder:
 
     def _record(self) -> None:
         probe = self._probe
-        seen = self.adapter.on(self.model, probe.tokens)
+        seen = self.adapter.on(self.model, probe.tokens, self._inputs)
+        measures.check_padding(seen.attention, probe)
         few = np.take_along_axis(probe.context[: len(self._order)], self._order, axis=1)
         swapped = np.concatenate([few, probe.query[: len(few), None]], axis=1)
-        other = self.adapter.on(self.model, swapped)
+        inputs = {name: values[: len(few)] for name, values in self._inputs.items()}
+        other = self.adapter.on(self.model, swapped, inputs)
         self._vocabulary = seen.logits.shape[1]
         if probe.following.max() >= self._vocabulary:
             rule = f"have next tokens below {self._vocabulary}, of which the model knows so many"
@@ -333,7 +348,7 @@ class Recorder:
         kept = np.stack([measures.token_attention(one, probe) for one in context])
         logs = log_softmax(seen.logits, axis=1)
         centred = seen.logits - seen.logits.mean(axis=1, keepdims=True)
-        places = [measures.attention_by_place(one, probe.tokens) for one in seen.attention]
+        places = [measures.attention_by_place(one, probe.tokens, probe.real) for one in seen.attention]
         rate, eta_y, eta_z = self._learning_rates(context.shape[0], context.shape[2])
         self._rows.append(
             {
@@ -379,7 +394,8 @@ class Recorder:
         if self._rates is not None:
             found[:] = np.reshape(self._rates, (2, 1, 1))
         elif self.adapter.matrices is not None and math.isfinite(rate):
-            with untouched(self.model):
+            inputs = {name: values[:2] for name, values in self._inputs.items()}
+            with untouched(self.model), with_inputs(self.model, inputs):
                 of_model: Iterable[Iterable[Matrices]] = self.adapter.matrices(self.model, self._probe.tokens[:2])
             for i, layer in enumerate(of_model):
                 for j, head in enumerate(layer):
@@ -407,7 +423,9 @@ class Recorder:
     @property
     def _facts(self) -> dict[str, Any]:
         probe = self._probe
-        digest = hashlib.sha256(np.column_stack([probe.tokens, probe.following]).astype("<i8").tobytes()).hexdigest()
+        digest = hashlib.sha256(np.column_stack([probe.tokens, probe.following]).astype("<i8").tobytes())
+        for name, values in sorted(self._inputs.items()):  # a probe with other inputs is another one
+            digest.update(f"{name}{values.shape}".encode() + np.ascontiguousarray(values, "<f8").tobytes())
         return {
             "kind": self.adapter.kind,
             "parts": list(self.adapter.parts(self.model)),
@@ -416,9 +434,9 @@ class Recorder:
             "sequences": len(probe.tokens),
             "length": self._training.length or int(probe.tokens.shape[1]),
             "one_query": probe.one_query,
-            "uniform": measures.uniform_by_place(probe.tokens),
+            "uniform": measures.uniform_by_place(probe.tokens, probe.real),
             "counts": probe.counts.tolist(),
-            "probe": digest,
+            "probe": digest.hexdigest(),
             "batch": self._training.sequences / self._step if self._training.sequences else float(self._batch),
             "counted": self._training.sequences,
             "processes": processes(),
@@ -428,14 +446,16 @@ class Recorder:
 
     def _resume(self, before: Recording) -> None:
         facts, data = before.facts, before.dataset
-        seen = self.adapter.on(self.model, self._probe.tokens[:2])
+        few = {name: values[:2] for name, values in self._inputs.items()}
+        seen = self.adapter.on(self.model, self._probe.tokens[:2], few)
         self._vocabulary = seen.logits.shape[1]
         here = self._facts
         size = (data.sizes["layer"], data.sizes["head"])
         if any(facts.get(name) != here[name] for name in ("probe", "kind", "vocabulary")) or (
             size != (seen.attention.shape[0], seen.attention.shape[2])
         ):
-            raise checks.reject("path", "hold a recording of the same model on the same tokens", str(self._path))
+            rule = "hold a recording of the same model on the same tokens and inputs"
+            raise checks.reject("path", rule, str(self._path))
         labels = {"n_classes": ("next_token", self._probe.classes), "n_tokens": ("token", self._probe.kept)}
         for name, (axis, ours) in labels.items():
             if not np.array_equal(data[axis].values, ours):

@@ -155,41 +155,46 @@ def test_rates_of_orthogonal_parts_are_those_of_one_rate_on_the_original_paramet
 
 @st.composite
 def looks(draw):
-    """Sequences of few tokens, so that they repeat, and attention that adds up to one."""
+    """Sequences of few tokens, so that they repeat, attention that adds up to one, and padding on the left."""
     n, heads, length = draw(st.integers(1, 6)), draw(st.integers(1, 3)), draw(st.integers(3, 12))
     rng = np.random.default_rng(draw(st.integers(0, 10**6)))
-    return random_attention(rng, (n, heads, length)), rng.integers(0, draw(st.integers(1, 6)), (n, length))
+    tokens = rng.integers(0, draw(st.integers(1, 6)), (n, length))
+    real = np.arange(length - 1) >= rng.integers(0, draw(st.integers(1, length - 1)), (n, 1))
+    return random_attention(rng, (n, heads, length)), tokens, real
 
 
 @given(looks())
 def test_attention_by_place_beside_a_loop(given):
     """Each place in turn: whether the token before it is the query's."""
-    attention, tokens = given
+    attention, tokens, real = given
     n, heads, length = attention.shape
-    found, uniform = measures.attention_by_place(attention, tokens), measures.uniform_by_place(tokens)
+    found, uniform = measures.attention_by_place(attention, tokens, real), measures.uniform_by_place(tokens, real)
+    starts, sizes = length - 1 - real.sum(axis=1), 1 + real.sum(axis=1)
     for head in range(heads):
         matched, places = [], []
         for row in range(n):
-            there = [s for s in range(1, length - 1) if tokens[row, s - 1] == tokens[row, length - 1]]
+            there = [s for s in range(starts[row] + 1, length - 1) if tokens[row, s - 1] == tokens[row, length - 1]]
             if there:
                 matched.append(sum(attention[row, head, s] for s in there))
-                places.append(len(there) / length)
+                places.append(len(there) / sizes[row])
         by_hand = {
             "previous_token": np.mean([attention[row, head, length - 2] for row in range(n)]),
             "prefix_match": np.mean(matched) if matched else np.nan,
-            "first_position": np.mean([attention[row, head, 0] for row in range(n)]),
+            "first_position": np.mean([attention[row, head, starts[row]] for row in range(n)]),
         }
         for name in measures.PLACES:
             np.testing.assert_allclose(found[name][head], by_hand[name], rtol=1e-12)
         assert uniform["prefix_match"] == (pytest.approx(np.mean(places)) if places else None)
-        assert uniform["previous_token"] == uniform["first_position"] == pytest.approx(1 / length)
+        assert uniform["previous_token"] == uniform["first_position"] == pytest.approx(np.mean(1 / sizes))
 
 
 @given(looks())
 def test_uniform_attention_has_the_uniform_scores(given):
-    attention, tokens = given
-    found = measures.attention_by_place(np.full_like(attention, 1 / tokens.shape[1]), tokens)
-    for name, value in measures.uniform_by_place(tokens).items():
+    attention, tokens, real = given
+    places = np.hstack([real, np.ones((len(real), 1), dtype=bool)])
+    uniform = np.broadcast_to((places / places.sum(axis=1, keepdims=True))[:, None], attention.shape)
+    found = measures.attention_by_place(uniform, tokens, real)
+    for name, value in measures.uniform_by_place(tokens, real).items():
         np.testing.assert_allclose(found[name], np.nan if value is None else value, rtol=1e-12)
 
 
@@ -197,16 +202,17 @@ def test_an_induction_head_and_a_sink_have_the_score_one():
     tokens = np.array([[7, 3, 5, 7], [1, 7, 2, 7]])
     induction, sink = np.zeros((2, 1, 4)), np.zeros((2, 1, 4))
     induction[0, 0, 1] = induction[1, 0, 2] = sink[:, 0, 0] = 1
-    assert measures.attention_by_place(induction, tokens)["prefix_match"].tolist() == [1]
-    found = measures.attention_by_place(sink, tokens)
+    real = np.ones((2, 3), dtype=bool)
+    assert measures.attention_by_place(induction, tokens, real)["prefix_match"].tolist() == [1]
+    found = measures.attention_by_place(sink, tokens, real)
     assert (found["first_position"].tolist(), found["prefix_match"].tolist()) == ([1], [0])
     # The place after an occurrence right before the query is the query itself, and is no match.
-    assert np.isnan(measures.attention_by_place(sink, np.array([[1, 2, 7, 7]] * 2))["prefix_match"][0])
+    assert np.isnan(measures.attention_by_place(sink, np.array([[1, 2, 7, 7]] * 2), real)["prefix_match"][0])
 
 
 def test_attention_that_is_no_number_has_no_score():
     tokens = np.array([[7, 3, 5, 7], [7, 1, 2, 7]])
     attention = np.full((2, 2, 4), 0.25)
     attention[0, 1] = np.nan
-    for name, value in measures.attention_by_place(attention, tokens).items():
+    for name, value in measures.attention_by_place(attention, tokens, np.ones((2, 3), dtype=bool)).items():
         assert np.isfinite(value[0]) and np.isnan(value[1]), name

@@ -33,7 +33,7 @@ def old(recording):
 def test_scores_are_those_of_the_last_query(recorder):
     data, probe = recorder.recording.dataset, recorder._probe
     seen = layers.attention(recorder.model, probe.tokens)
-    for name, value in measures.attention_by_place(seen, probe.tokens).items():
+    for name, value in measures.attention_by_place(seen, probe.tokens, probe.real).items():
         assert data[name].dims == ("step", "layer", "head")
         np.testing.assert_allclose(data[name].values[-1, 0], value)
     assert data["first_position"].values[0, 0, 0] == pytest.approx(1 / 30)  # uniform on the context of 30
