@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import metadata
 from inspect import signature
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,8 @@ class Matrices:
     scale : float
     still : frozenset of str
         Names of those that training does not move.
+    weights : mapping
+        Name of each -> the parameter of PyTorch's that it is of; empty where there are none.
     """
 
     embedding: np.ndarray
@@ -50,6 +53,7 @@ class Matrices:
     unembedding: np.ndarray
     scale: float
     still: frozenset[str] = frozenset()
+    weights: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -156,7 +160,7 @@ def first_line(error: Exception) -> str:
 
 @contextlib.contextmanager
 def _quiet(model: Any) -> Iterator[Callable[[np.ndarray], Any]]:
-    """Without slopes and dropout, in the model's own precision; modes are put back, and no random number is drawn.
+    """Without slopes and dropout, in the model's own precision; `untouched`, around it, puts modes back.
 
     Gives a function from sequences to what the model takes: tensors on its device, or arrays, of a model that is none
     of PyTorch's.
@@ -166,7 +170,6 @@ def _quiet(model: Any) -> Iterator[Callable[[np.ndarray], Any]]:
         return
     import torch
 
-    modes = [(module, module.training) for module in model.modules()]
     device = next((one.device for one in model.parameters()), torch.device("cpu"))
     if device.type == "meta":
         raise checks.reject("model", "have weights", "weights on the device 'meta', which holds none")
@@ -178,8 +181,6 @@ def _quiet(model: Any) -> Iterator[Callable[[np.ndarray], Any]]:
             yield lambda tokens: torch.as_tensor(tokens, device=device)
     finally:
         torch.backends.mha.set_fastpath_enabled(fast)
-        for module, mode in modes:
-            module.training = mode
 
 
 def _classes(model: Any) -> list[str]:
@@ -234,13 +235,14 @@ def _gpt2_matrices(model: Any, tokens: np.ndarray) -> list[list[Matrices]]:
     options = model.config
     for number, block in enumerate(base.h, start=1):
         layer = block.attn
-        still = _still(embedding=embedding, unembedding=unembedding, output=layer.c_proj.weight)
-        still |= _still(**dict.fromkeys(("query", "key", "value"), layer.c_attn.weight))
+        weights = {"embedding": embedding, "unembedding": unembedding, "output": layer.c_proj.weight}
+        weights |= dict.fromkeys(("query", "key", "value"), layer.c_attn.weight)
         query, key, value = np.split(array_of(layer.c_attn.weight), 3, axis=1)
         parts = (array_of(embedding), query, key, value, array_of(layer.c_proj.weight), array_of(unembedding))
         scale = float(np.sqrt(layer.head_dim)) if options.scale_attn_weights else 1.0
         scale *= number if options.scale_attn_by_inverse_layer_idx else 1
-        found.append([replace(head, scale=scale) for head in _heads(*parts, layer.num_heads, still)])
+        heads = _heads(*parts, layer.num_heads, _still(**weights), weights)
+        found.append([replace(head, scale=scale) for head in heads])
     return found
 
 
@@ -250,12 +252,12 @@ def _neox_matrices(model: Any, tokens: np.ndarray) -> list[list[Matrices]]:
     n_heads, width = model.config.num_attention_heads, embedding.shape[1]
     for block in base.layers:
         layer = block.attention
-        still = _still(embedding=embedding, unembedding=unembedding, output=layer.dense.weight)
-        still |= _still(**dict.fromkeys(("query", "key", "value"), layer.query_key_value.weight))
+        weights = {"embedding": embedding, "unembedding": unembedding, "output": layer.dense.weight}
+        weights |= dict.fromkeys(("query", "key", "value"), layer.query_key_value.weight)
         stacked = array_of(layer.query_key_value.weight).reshape(n_heads, 3, -1, width)
         query, key, value = (np.moveaxis(stacked[:, i], 2, 0).reshape(width, -1) for i in range(3))
         parts = (array_of(embedding), query, key, value, array_of(layer.dense.weight).T, array_of(unembedding))
-        found.append(_heads(*parts, n_heads, still))
+        found.append(_heads(*parts, n_heads, _still(**weights), weights))
     return found
 
 
@@ -277,12 +279,16 @@ def _heads(
     unembedding: np.ndarray,
     n_heads: int,
     still: frozenset[str],
+    weights: Mapping[str, Any] = MappingProxyType({}),
 ) -> list[Matrices]:
     """One `Matrices` for each head, from the matrices (d, d) of all heads beside each other."""
     cut = [np.split(one, n_heads, axis=1) for one in (query, key, value)]
     rows = np.split(output, n_heads, axis=0)
     scale = float(np.sqrt(query.shape[1] // n_heads))
-    return [Matrices(embedding, q, k, v, o, unembedding, scale, still) for q, k, v, o in zip(*cut, rows, strict=True)]
+    return [
+        Matrices(embedding, q, k, v, o, unembedding, scale, still, weights)
+        for q, k, v, o in zip(*cut, rows, strict=True)
+    ]
 
 
 # PyTorch's own attention
@@ -380,9 +386,9 @@ def _of_multihead(layer: Any, embedding: Any, unembedding: Any) -> list[Matrices
         query, key, value = (array_of(one).T for one in named.values())
     else:
         query, key, value = (one.T for one in np.split(array_of(packed), 3))
-    still = _still(embedding=embedding, unembedding=unembedding, output=layer.out_proj.weight, **named)
+    weights = {"embedding": embedding, "unembedding": unembedding, "output": layer.out_proj.weight, **named}
     parts = (array_of(embedding), query, key, value, array_of(layer.out_proj.weight).T, array_of(unembedding))
-    return _heads(*parts, layer.num_heads, still)
+    return _heads(*parts, layer.num_heads, _still(**weights), weights)
 
 
 def _multihead_parts(model: Any) -> tuple[str, ...]:

@@ -107,7 +107,7 @@ def panels(report: WatchReport, layers: Sequence[int], heads: Sequence[int]) -> 
     counts = report.recording.facts["counts"]
     following = int(np.argmax(counts)) if len(counts) == data.sizes["next_token"] else 0
     name = _plain(report.names[int(data["next_token"].values[following])])
-    known = dict(report.recording.facts.get("uniform") or {})
+    known = dict(report.recording.facts["uniform"])
     uniform = {p: f" (uniform: {known[p]:.2g})" if isinstance(known.get(p), float) else "" for p in PLACES}
     found: dict[str, Callable[[Axes], None]] = {}
     for layer in layers:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from yzflow.watching.adapters import Matrices
@@ -9,7 +11,9 @@ from yzflow.watching.adapters import Matrices
 __all__ = ["induced"]
 
 
-def induced(factors: Matrices, rate: float, tokens: np.ndarray, following: np.ndarray) -> tuple[float, float]:
+def induced(
+    factors: Matrices, rate: float | Mapping[str, float], tokens: np.ndarray, following: np.ndarray
+) -> tuple[float, float]:
     r"""Learning rates (eta_Y, eta_Z) with which plain steps on the factors move Y and Z at this moment.
 
     A step of rate eta on the factors moves Z by the kernel :math:`\eta\, (\partial Z/\partial\theta)(\partial
@@ -25,8 +29,8 @@ def induced(factors: Matrices, rate: float, tokens: np.ndarray, following: np.nd
     Parameters
     ----------
     factors : Matrices
-    rate : float
-        eta, per step.
+    rate : float or mapping
+        eta, per step; or that of each matrix, by its name. A matrix that is not there stands still.
     tokens, following : int array
         Tokens and next tokens that the mean is over.
     """
@@ -42,7 +46,10 @@ def induced(factors: Matrices, rate: float, tokens: np.ndarray, following: np.nd
         of_z["key"] = size * _mean(q)
     if factors.value is not None:
         of_y["value"] = size * _mean(o)
-    eta_y, eta_z = (rate * sum(term for name, term in of.items() if name not in still) for of in (of_y, of_z))
+    rates = rate if isinstance(rate, Mapping) else dict.fromkeys((*of_y, *of_z), rate)
+    eta_y, eta_z = (
+        sum(rates.get(name, 0.0) * term for name, term in of.items() if name not in still) for of in (of_y, of_z)
+    )
     return eta_y, eta_z / factors.scale**2
 
 

@@ -22,10 +22,13 @@ from yzflow.watching import measures
 from yzflow.watching.adapters import Adapter, Matrices, adapter_of, of_functions, with_inputs, with_parts
 from yzflow.watching.claimed import known_rivals
 from yzflow.watching.experiments import checked_inputs, tried
+from yzflow.watching.gradients import LEFT, TOLD
+from yzflow.watching.places import plain_steps
 from yzflow.watching.rates import induced
 from yzflow.watching.recording import AXES, FORMAT, JOINED, Recording
+from yzflow.watching.resuming import difference, sums
 from yzflow.watching.rivals import foreseen
-from yzflow.watching.training import Training, is_torch_optimizer, learning_rate, optimizer_facts, trainer_callback
+from yzflow.watching.training import Training, is_torch_optimizer, trainer_callback
 from yzflow.watching.untouched import processes, untouched, unwrapped
 
 if TYPE_CHECKING:
@@ -98,10 +101,11 @@ def watch(
     n_classes, n_tokens : int
         How many next tokens and tokens are kept apart: the most frequent ones of ``tokens``.
     path : path-like, optional
-        A file that is written at each recorded step. If it is there already, the recording goes on from its last step.
+        A file that is written at each recorded step. If it is there already, the recording goes on from its last step,
+        and the model has to be the one that was recorded there.
     resume_at : int, optional
-        The step at which the model stands; without a file the recording begins there. Default: the last step of the
-        file, or 0.
+        The step at which the model stands. Rows of the file after it are dropped, and one at it has to be of the model;
+        without a file the recording begins there. Default: the last step of the file, or 0.
 
     Returns
     -------
@@ -207,34 +211,64 @@ class Recorder:
         self._vocabulary = 0
         self._said_equal = False
         self._gaps: dict[str, str] = {}
-        self._unseen = False
-        if self._path is not None and self._path.exists():
-            self._resume(Recording.load(self._path))
+        self._said_no_forward = False
+        self._matrices: list[dict[str, Any]] = []
+        self._goes_on = self._path is not None and self._path.exists()
+        self._sums = sums(model)
+        if self._path is not None and self._goes_on:
+            self._resume(Recording.load(self._path), resume_at)
         else:
-            self._step = resume_at or 0
+            self._step = self._start = resume_at or 0
             self._record()
 
     def __repr__(self) -> str:
-        return f"<Recorder: {self.adapter.kind}, {len(self._rows)} records until step {self._step}>"
+        said = self._unseen or f"{len(self._rows)} records until step {self._step}"
+        return f"<Recorder: {self.adapter.kind}, {said}>"
 
     def __enter__(self) -> Recorder:
-        self._training.follow(self.model, self._count)
+        self._training.follow(self.model, self._follow, lambda: self._step + 1 >= self._next)
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._training.leave()
-        if error[0] is None and self._rows[-1]["step"] != self._step:
-            self._look()
+        self._training.leave(whole=error[0] is None)
+        if error[0] is None:
+            if self._rows[-1]["step"] != self._step:
+                self._look()
+            if self._unseen:
+                warnings.warn(self._unseen, UserWarning, stacklevel=2)
+
+    @property
+    def _unseen(self) -> str:
+        """Why no step was seen, in words; empty if one was."""
+        if self._goes_on or self._step > self._start:
+            return ""
+        names = " and ".join(self._training.strangers)
+        why = [f"{names} holds no parameter of this model, of which it may train a copy"] if names else []
+        now = sums(self.model)
+        if now is not None and self._sums is not None and not np.array_equal(now, self._sums, equal_nan=True):
+            why.append("its weights changed all the same")
+        cure = "train in a `with` block, or call `step()` after each step"
+        return f"no step was seen: {'; '.join([*why, cure])}"
 
     def callback(self) -> Any:
         """A callback of Hugging Face's Trainer, which records while it trains: ``Trainer(.., callbacks=[..])``.
+
+        Of a Trainer that resumes, the recording goes on from its ``global_step``, as with ``resume_at``.
 
         Raises
         ------
         RuntimeError
             Without transformers.
         """
-        return trainer_callback(self, self._training.leave)
+        return trainer_callback(self, self._training.leave, self._begin)
+
+    def _begin(self, step: int) -> None:
+        """Go on from a step of a Trainer that resumes."""
+        if step in (0, self._step):
+            return
+        if self._unseen:  # what was looked at was the model before its weights were loaded
+            self._rows, self._start, self._sums = [], step, sums(self.model)
+        self._stand(step, "resume_from_checkpoint")
 
     def step(self, model: Any = None, *, at: int | None = None) -> None:
         """Count one step of a loop that nothing else counts, and record if it is one to be recorded.
@@ -258,16 +292,16 @@ class Recorder:
         UserWarning
             Once, if the model answers to the last bit as at the step that was recorded before.
         """
-        if self._training.followed:
+        training = self._training
+        if training.followed:
             raise RuntimeError("steps are counted in a `with` block: do not call `step` there")
         at = None if at is None else checks.integer("at", at, minimum=self._step + 1)
-        training = self._training
-        before = self.model, self._step, training.sequences, training.seen
+        before = self.model, self._step
         try:
             self.model = self.model if model is None else unwrapped(model)
             self._count(at, self._look if model is None else self._record)
         except BaseException:  # what cannot be looked at is no step
-            self.model, self._step, training.sequences, training.seen = before
+            self.model, self._step = before
             raise
         if not self._said_equal and self._rows[-1]["step"] == self._step and self._equal_rows():
             self._said_equal = True
@@ -279,19 +313,18 @@ class Recorder:
         if len(self._rows) < 2:
             return False
         last, before = self._rows[-1], self._rows[-2]
-        return all(np.array_equal(last[name], before[name], equal_nan=True) for name in _ANSWERS)
+        return all(np.array_equal(last[name], before[name]) for name in _ANSWERS)  # NaN is equal to nothing
 
     def _count(self, at: int | None = None, look: Callable[[], None] | None = None) -> None:
         self._step = self._step + 1 if at is None else at
-        self._training.sequences, self._training.seen = self._training.sequences + self._training.seen, 0
         if at is not None or self._step >= self._next:
             (look or self._look)()
 
     def _look(self) -> None:
         """Record; what cannot be recorded is kept as a gap and said once, and the training goes on."""
         training = self._training
-        if training.followed and not (training.sequences or self._batch or self._unseen):
-            self._unseen = True
+        if training.followed and not (training.sequences or self._batch or self._said_no_forward):
+            self._said_no_forward = True
             cure = "say `batch_size=`, or call the model itself, not a compiled function around it"
             warnings.warn(
                 f"no forward of the model was seen before step {self._step}: {cure}", UserWarning, stacklevel=2
@@ -306,6 +339,13 @@ class Recorder:
                 told = f"step {self._step} could not be recorded ({why}); the training goes on, later gaps are not said"
                 warnings.warn(told, UserWarning, stacklevel=2)
             self._gaps[str(self._step)] = why
+
+    def _follow(self, whole: bool) -> None:
+        """Count a step that was followed; if the model is another by now, a later one is recorded."""
+        if whole:
+            self._count()
+        else:
+            self._step += 1
 
     def _following(self) -> int:
         """The next step that is recorded."""
@@ -332,6 +372,14 @@ class Recorder:
         self._stored.append(past.predicted(found))
 
     def _record(self) -> None:
+        self._rows.append(self._row())
+        self._next = self._following()
+        self._predict()
+        if self._path is not None:
+            self.recording.save(self._path)
+
+    def _row(self) -> dict[str, Any]:
+        """What is recorded of the model as it is."""
         probe = self._probe
         seen = self.adapter.on(self.model, probe.tokens, self._inputs)
         measures.check_padding(seen.attention, probe)
@@ -350,31 +398,25 @@ class Recorder:
         centred = seen.logits - seen.logits.mean(axis=1, keepdims=True)
         places = [measures.attention_by_place(one, probe.tokens, probe.real) for one in seen.attention]
         rate, eta_y, eta_z = self._learning_rates(context.shape[0], context.shape[2])
-        self._rows.append(
-            {
-                "step": self._step,
-                "attention": kept,
-                "gain": measures.gains(kept, probe.shares),
-                "entropy": np.stack([measures.entropy(one) for one in context]),
-                "by_token": np.stack([measures.by_token(one, probe) for one in context]),
-                "moved_by_order": np.stack(
-                    [
-                        measures.moved_by_order(one[: len(few)], moved, self._order)
-                        for one, moved in zip(context, rest, strict=True)
-                    ]
-                ),
-                **{name: np.stack([one[name] for one in places]) for name in measures.PLACES},
-                "loss": float(-logs[np.arange(len(logs)), probe.following].mean()),
-                "spread": float(np.abs(centred).max()),
-                "learning_rate": rate,
-                "eta_y": eta_y,
-                "eta_z": eta_z,
-            }
-        )
-        self._next = self._following()
-        self._predict()
-        if self._path is not None:
-            self.recording.save(self._path)
+        return {
+            "step": self._step,
+            "attention": kept,
+            "gain": measures.gains(kept, probe.shares),
+            "entropy": np.stack([measures.entropy(one) for one in context]),
+            "by_token": np.stack([measures.by_token(one, probe) for one in context]),
+            "moved_by_order": np.stack(
+                [
+                    measures.moved_by_order(one[: len(few)], moved, self._order)
+                    for one, moved in zip(context, rest, strict=True)
+                ]
+            ),
+            **{name: np.stack([one[name] for one in places]) for name in measures.PLACES},
+            "loss": float(-logs[np.arange(len(logs)), probe.following].mean()),
+            "spread": float(np.abs(centred).max()),
+            "learning_rate": rate,
+            "eta_y": eta_y,
+            "eta_z": eta_z,
+        }
 
     def _tell_unknown(self, unknown: np.ndarray, nan: np.ndarray) -> None:
         """Warn once of each layer and head, (layers, heads), whose attention on the context is not known."""
@@ -389,7 +431,8 @@ class Recorder:
 
     def _learning_rates(self, layers: int, heads: int) -> tuple[float, np.ndarray, np.ndarray]:
         """The optimizer's rate, and eta_Y and eta_Z by layer and head, NaN where not known."""
-        seen = learning_rate(self._training.optimizer, self.model)
+        training, self._matrices = self._training, []
+        seen = training.rate(self.model)
         rate, found = self._learning_rate if math.isnan(seen) else seen, np.full((2, layers, heads), np.nan)
         if self._rates is not None:
             found[:] = np.reshape(self._rates, (2, 1, 1))
@@ -399,8 +442,21 @@ class Recorder:
                 of_model: Iterable[Iterable[Matrices]] = self.adapter.matrices(self.model, self._probe.tokens[:2])
             for i, layer in enumerate(of_model):
                 for j, head in enumerate(layer):
-                    found[:, i, j] = induced(head, rate, self._probe.kept, self._probe.classes)
+                    of_head = rate if math.isnan(seen) else training.rates(head.weights, self.model)
+                    found[:, i, j] = induced(head, of_head, self._probe.kept, self._probe.classes)
+                self._matrices.append(training.of_matrices(head.weights, self.model))
         return rate, found[0], found[1]
+
+    @property
+    def _kind_of_rates(self) -> str:
+        """Whether eta_Y and eta_Z are given, those of plain steps, or nominal."""
+        if self._rates is not None:
+            return "given"
+        of = self._training.facts(self.model)
+        if of["optimizer"] is None or not self._rows or not np.isfinite(self._rows[-1]["eta_z"]).all():
+            return "unknown"
+        plain = plain_steps(of["optimizer"]) and (of["gradients"] in (LEFT, TOLD) or self._training.gradients.scaled)
+        return "of plain steps" if plain else "nominal"
 
     @property
     def recording(self) -> Recording:
@@ -426,7 +482,10 @@ class Recorder:
         digest = hashlib.sha256(np.column_stack([probe.tokens, probe.following]).astype("<i8").tobytes())
         for name, values in sorted(self._inputs.items()):  # a probe with other inputs is another one
             digest.update(f"{name}{values.shape}".encode() + np.ascontiguousarray(values, "<f8").tobytes())
+        training = self._training
+        mean = training.sequences / training.steps if training.sequences else float(self._batch)
         return {
+            "unseen": self._unseen,
             "kind": self.adapter.kind,
             "parts": list(self.adapter.parts(self.model)),
             "parts_known": self.adapter.whole,
@@ -437,14 +496,17 @@ class Recorder:
             "uniform": measures.uniform_by_place(probe.tokens, probe.real),
             "counts": probe.counts.tolist(),
             "probe": digest.hexdigest(),
-            "batch": self._training.sequences / self._step if self._training.sequences else float(self._batch),
-            "counted": self._training.sequences,
+            "batch": mean,
+            "counted": training.sequences,
+            "steps": training.steps,
+            **training.facts(self.model),
+            "rates": self._kind_of_rates,
+            "matrices": self._matrices,
             "processes": processes(),
             "gaps": self._gaps,
-            "optimizer": optimizer_facts(self._training.optimizer),
         }
 
-    def _resume(self, before: Recording) -> None:
+    def _resume(self, before: Recording, at: int | None) -> None:
         facts, data = before.facts, before.dataset
         few = {name: values[:2] for name, values in self._inputs.items()}
         seen = self.adapter.on(self.model, self._probe.tokens[:2], few)
@@ -468,11 +530,44 @@ class Recorder:
             row["step"] = int(row["step"])
         stored = [str(name) for name in data.data_vars if "asked" in data[name].dims]
         self._stored = [data[stored].sel(asked=[step]).drop_vars(["share", "query"]) for step in before.asked]
-        self._step = self._rows[-1]["step"]
-        self._training.sequences = facts["counted"]
-        self._training.length = facts["length"]
-        self._gaps = dict(facts.get("gaps", {}))
-        self._next = self._following()
+        self._step = self._start = self._rows[-1]["step"]
+        self._training.sequences, self._training.length = facts["counted"], facts["length"]
+        self._training.steps = self._step if facts["steps"] is None else facts["steps"]
+        self._training.gradients.state = facts["gradients"] if facts["steps"] else ""
+        if at is not None and at < self._rows[0]["step"]:
+            raise checks.reject("resume_at", f"be at least {self._rows[0]['step']}, the first step of the file", at)
+        self._gaps = dict(facts["gaps"])
+        self._stand(self._step if at is None else at, "path" if at is None else "resume_at")
+        self._matrices = self._matrices or facts["matrices"]
+
+    def _stand(self, step: int, name: str) -> None:
+        """Go on from a step at which the model stands: the record of it, if there is one, has to be of the model.
+
+        Raises
+        ------
+        ValueError
+            If it is of another; ``name`` is the argument that says which it was to be.
+        """
+        training = self._training
+        last = self._step
+        rows = [row for row in self._rows if row["step"] <= step]
+        self._step = step
+        if rows and rows[-1]["step"] == step:
+            found = difference(self.model, self._row(), rows[-1])
+            if found:
+                self._step = last
+                cure = "load the weights of that step, say in `resume_at` which step they are of, or take another path"
+                raise checks.reject(name, f"be of the same model as at step {step}: {cure}", found)
+        if step < last:
+            training.steps, training.sequences = (
+                round(value * step / last) for value in (training.steps, training.sequences)
+            )
+        self._rows, self._next = rows, step
+        self._stored = [one for one in self._stored if int(one["asked"][0]) <= step]
+        if rows and rows[-1]["step"] == step:
+            self._next = self._following()
+        else:
+            self._record()
 
     def report(self, *, now: int | None = None, names: Any = None) -> WatchReport:
         """Which theorems say something about the training, what they predicted at a step, and what came of it.
@@ -487,6 +582,7 @@ class Recorder:
         """
         from yzflow.watching.report import WatchReport
 
+        self._training.end()
         if self._rows[-1]["step"] != self._step:
             self._record()
         return WatchReport(self.recording, now=now, names=names)

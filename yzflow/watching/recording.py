@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import os
@@ -44,6 +45,19 @@ FACTS: dict[str, type | tuple[type, ...]] = {
     **dict.fromkeys(("one_query", "batch"), (int, float)),
     "probe": str,
     "optimizer": (dict, type(None)),
+}
+# Facts that files written before do not have -> what is known of them there.
+LATER_FACTS: dict[str, Any] = {
+    "unseen": "",
+    "parts_known": False,
+    "uniform": {},
+    "gaps": {},
+    "processes": 1,
+    "steps": None,
+    "optimizers": [],
+    "gradients": "unknown",
+    "rates": "unknown",
+    "matrices": [],
 }
 
 
@@ -88,8 +102,14 @@ class Recording:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Kind and parts of the model, sizes of the probe, optimizer and batches."""
-        return json.loads(self.dataset.attrs["facts"])
+        """Kind and parts of the model, sizes of the probe, optimizers and batches.
+
+        ``unseen`` says why no step was seen, "" if one was. ``optimizer`` has the largest of each option of all
+        ``optimizers``, and ``matrices`` the options for each matrix, by layer. ``gradients`` says if something changed
+        them before the step, and ``rates`` if eta_Y and eta_Z are "given", "of plain steps", or "nominal": plain steps
+        would have them at these learning rates, and the steps were no plain ones.
+        """
+        return copy.deepcopy(LATER_FACTS) | json.loads(self.dataset.attrs["facts"])
 
     def until(self, step: int) -> Recording:
         """The past of a step: what was known then.
@@ -186,6 +206,11 @@ class Recording:
         whole = all(name in dataset and dataset[name].dims == axes for name, axes in {**AXES, **LABELS}.items())
         numbers = whole and all(dataset[name].dtype.kind in "fiu" and dataset[name].size for name in {**AXES, **LABELS})
         known = all(isinstance(facts.get(name), kind) for name, kind in FACTS.items())
+        later = {**LATER_FACTS, **facts}
+        known = known and all(
+            isinstance(later[name], type(value)) or (name == "steps" and isinstance(later[name], int))
+            for name, value in LATER_FACTS.items()
+        )
         if not (numbers and known and (np.diff(dataset["step"].values) > 0).all() and dataset["step"].values[0] >= 0):
             raise checks.reject("path", f"be {_WHAT} written by yzflow", f"another file {os.fspath(path)!r}")
         try:

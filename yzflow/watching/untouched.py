@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import random
-import string
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -88,19 +87,19 @@ class Hook:
         (torch.compiler.disable(self._act) if compiles else self._act)(*given)
 
     def __reduce__(self) -> tuple[Any, tuple[Any, str]]:
-        return getattr, (string.Formatter(), "check_unused_args")  # takes three arguments, and gives None
+        return getattr, (contextlib.nullcontext(), "__exit__")  # which does nothing, whatever it is given
 
 
 class Forwards:
-    """Calls of a module of PyTorch's, said before each; what checkpoints compute once again is none.
+    """Calls of a module of PyTorch's, said after each; what checkpoints compute once again is none.
 
     Hooks are parts of compiled code: of a module that was compiled in place, or is called by its compiled wrapper, the
     call itself is followed.
     """
 
-    def __init__(self, module: Any, seen: Callable[[Any, tuple, dict[str, Any]], None]) -> None:
+    def __init__(self, module: Any, seen: Callable[[Any, tuple, dict[str, Any], Any], None]) -> None:
         self._module, self._seen, self._inside = module, seen, False
-        self._handle = module.register_forward_pre_hook(Hook(self._said), with_kwargs=True)
+        self._handle = module.register_forward_hook(Hook(self._said), with_kwargs=True)
         self._swapped: list[tuple[Any, str, Any, Any]] = []
         if getattr(module, "_compiled_call_impl", None) is not None:
             self._swap(module, "_compiled_call_impl", lambda *args: module)
@@ -117,14 +116,14 @@ class Forwards:
                 setattr(owner, name, before)
         self._seen, self._swapped = _nothing, []
 
-    def _said(self, module: Any, args: tuple, given: dict[str, Any]) -> None:
+    def _said(self, module: Any, args: tuple, given: dict[str, Any], out: Any) -> None:
         import torch
 
         if not self._inside and torch._C._current_graph_task_id() == -1:  # no backward pass is running
-            self._seen(module, args, given)
+            self._seen(module, args, given, out)
 
     def _swap(self, owner: Any, name: str, of: Callable[..., Any]) -> None:
-        """Put a function in place of one that calls a module, which says so first."""
+        """Put a function in place of one that calls a module, which says so after."""
         import torch
 
         before, bound = getattr(owner, name), isinstance(owner, type)
@@ -132,18 +131,19 @@ class Forwards:
         def call(*args: Any, **given: Any) -> Any:
             if torch.compiler.is_compiling() or self._inside or of(*args) is not self._module:
                 return before(*args, **given)
-            self._said(self._module, args[bound:], given)
             self._inside = True
             try:
-                return before(*args, **given)
+                out = before(*args, **given)
             finally:
                 self._inside = False
+            self._said(self._module, args[bound:], given, out)
+            return out
 
         setattr(owner, name, call)
         self._swapped.append((owner, name, before, call))
 
 
-def _nothing(module: Any, args: tuple, given: dict[str, Any]) -> None:
+def _nothing(module: Any, args: tuple, given: dict[str, Any], out: Any) -> None:
     pass
 
 

@@ -128,7 +128,8 @@ def test_a_step_that_a_scaler_skips_is_none(fused):
     recorder = yz.watch(model, TOKENS)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.1, fused=fused)
     before = array(model.decoder.bias).copy()
-    train(model, steps=1, watched=recorder, optimizer=optimizer, skipped=0)
+    with pytest.warns(UserWarning, match="no step was seen"):
+        train(model, steps=1, watched=recorder, optimizer=optimizer, skipped=0)
     assert recorder.recording.steps.tolist() == [0]
     assert np.array_equal(before, array(model.decoder.bias))
     train(model, steps=3, watched=recorder, optimizer=optimizer, skipped=1)
@@ -184,7 +185,7 @@ def test_an_encoder_of_two_layers_and_what_it_has_besides():
         "step": 1, "layer": 2, "head": 2, "next_token": 12, "token": 12
     }  # fmt: skip
     assert recorder.recording.facts["parts"] == ["a residual link", "LayerNorm", "a feed-forward part"]
-    assert recorder.report().headline.startswith("No theorem here applies at step 0")
+    assert "No theorem here applies at step 0" in recorder.report().headline
 
 
 def test_a_callback_of_the_trainer_records_what_a_with_block_does():
@@ -214,10 +215,11 @@ def test_a_callback_of_the_trainer_records_what_a_with_block_does():
 
 def test_a_loop_that_counts_twice_is_refused():
     recorder = yz.watch(small(), TOKENS)
-    with recorder, pytest.raises(RuntimeError, match="do not call `step` there"):
-        recorder.step()
-    with recorder, pytest.raises(RuntimeError, match="records already"):
-        recorder.__enter__()
+    with pytest.warns(UserWarning, match="no step was seen"), recorder:
+        with pytest.raises(RuntimeError, match="do not call `step` there"):
+            recorder.step()
+        with pytest.raises(RuntimeError, match="records already"):
+            recorder.__enter__()
 
 
 @pytest.mark.parametrize("implementation", ["eager", "sdpa"])

@@ -12,6 +12,7 @@ from scipy.special import chdtri
 from dynamics import SequenceClasses
 from theory.scan_and_snap._register import assumptions
 from yzflow.papers.scan_and_snap.settings import Setting
+from yzflow.watching.gradients import CHANGED, LEFT, TOLD
 from yzflow.watching.places import Place, but, least, plain_steps
 from yzflow.watching.recording import Recording
 
@@ -73,7 +74,7 @@ def _layer(recording: Recording) -> dict[str, float]:
         "each next token follows one query": facts["one_query"] / ONE_QUERY,
     }
     found |= {but("no part besides", f"there is {part}"): 0.0 for part in facts["parts"]}
-    return found if facts.get("parts_known") is True else found | {OTHER_PARTS: math.nan}
+    return found if facts["parts_known"] else found | {OTHER_PARTS: math.nan}
 
 
 def _order(last: xr.Dataset) -> dict[str, float]:
@@ -99,10 +100,14 @@ def _equal(counts: list[int]) -> dict[str, float]:
 
 
 def _training(facts: dict[str, Any]) -> dict[str, float]:
-    """Plain gradient steps: momentum, weight decay and what rescales the gradient break it."""
-    of, text = facts["optimizer"], "plain gradient steps"
+    """Plain gradient steps: momentum, weight decay and what changes the gradient before the step break it."""
+    of, gradients, text = facts["optimizer"], facts["gradients"], "plain gradient steps"
     plain = plain_steps(of)
-    return {text: math.nan} if plain is None else {but(text, "" if plain else f"it is {_named(of)}"): float(plain)}
+    if plain is False:
+        return {but(text, f"it is {_named(of)}"): 0.0}
+    if gradients == CHANGED:
+        return {but(text, f"there are gradients that were {CHANGED}"): 0.0}
+    return {text: 1.0 if plain and gradients in (LEFT, TOLD) else math.nan}
 
 
 def _named(of: dict[str, Any]) -> str:
