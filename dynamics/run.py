@@ -100,7 +100,7 @@ class Run:
     def plot(
         self, name: str, *, ax: Axes | None = None, labels: Labels | None = None, style: Style | None = None
     ) -> Axes:
-        """Draw a state or an observable over time, on a logarithmic axis if the times are spread so, or most happens early.
+        """Draw a state or an observable over time, on a logarithmic axis if times are spread so, or most happens early.
 
         Parameters
         ----------

@@ -213,10 +213,12 @@ class _Cache(FunctionCache):
     the runtime and the constants alone; where a kernel is compiled after all, numba loads the rest then.
     """
 
+    _cache_file: Any
+
     def __init__(self, function: Callable) -> None:
         super().__init__(function)
-        kept = self._cache_file
-        self._cache_file = _Files(self._cache_path, self._impl.filename_base, kept._source_stamp)
+        stamp = self._cache_file._source_stamp
+        self._cache_file = _Files(self._cache_path, self._impl.filename_base, stamp)
 
     def depend_on(self, modules: Iterable[ModuleType]) -> None:
         """Take what was kept for stale where the files of these changed, too."""

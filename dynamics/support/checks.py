@@ -103,8 +103,8 @@ def below(name: str, value: object, bound: float) -> float:
 def integer(name: str, value: object, *, minimum: int, maximum: int | None = _LARGEST) -> int:
     """An integer from ``minimum`` to ``maximum``, by default the last that arrays count with; None sets no end."""
     if not is_number(value, numbers.Integral):
-        whole = is_number(value) and isinstance(value, (float, np.floating)) and float(value).is_integer()
-        raise reject(name, "be an integer", brief(value) + (f": write {int(value)}" if whole else ""))
+        whole = isinstance(value, (float, np.floating)) and float(value).is_integer()
+        raise reject(name, "be an integer", brief(value) + (f": write {value:.0f}" if whole else ""))
     number = int(value)
     if number < minimum:
         raise reject(name, f"be at least {minimum}", value)
