@@ -79,6 +79,33 @@ def changes(then: Mapping[str, str], now: Mapping[str, str]) -> dict[str, tuple[
     return {name: (then.get(name, "none"), now.get(name, "none")) for name in names}
 
 
+def edited(function: Any) -> str:
+    """The file of a function's module if functions there are others than those that were imported, else nothing.
+
+    A notebook that writes a module anew, and does not reload it, goes on with the old one.
+    """
+    module = sys.modules.get(_module_name(bare(function)))
+    loader = getattr(getattr(module, "__spec__", None), "loader", None)
+    if module is None or module.__name__ in _MAIN or not hasattr(loader, "get_code"):
+        return ""
+    try:
+        whole = loader.get_code(module.__name__)
+    except (ImportError, SyntaxError, OSError, ValueError):  # a file that is gone, or half written
+        return ""
+    now: dict[str, list] = {}
+    for code in whole.co_consts if whole is not None else ():
+        if isinstance(code, CodeType):
+            now.setdefault(code.co_name, []).append(_compiled(code, code.co_consts[0] if code.co_consts else None))
+    for value in list(vars(module).values()):
+        own = value if isinstance(value, FunctionType) else _compiled_or_cached(value)
+        if own is None or own.__module__ != module.__name__ or "." in own.__qualname__:
+            continue
+        held = _compiled(own.__code__, own.__doc__)
+        if held not in now.get(own.__code__.co_name, [held]):
+            return str(_file_of(module))
+    return ""
+
+
 def module_of(function: Any) -> str:
     """The module of a function, of what a partial or a method calls, or of an object's class; a script by its file."""
     name = str(getattr(bare(function), "__module__", "") or "")

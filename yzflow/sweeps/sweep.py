@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from dynamics.support import checks
+from dynamics.support import checks, content
 from dynamics.support.netcdf import load_dataset
 from dynamics.support.progress import Progress
 from dynamics.support.provenance import versions
@@ -57,8 +57,8 @@ def sweep(
         or a function at the top level of a module, ``f(configuration, seed) -> dict of arrays``. An
         ``xarray.DataArray`` among these keeps its dimensions, labels and units. A function is known by its name, its
         code and what it reads: closures, helpers, values of its module. If one of these changes, a warning says what,
-        and the runs are done again. For what else results depend on, such as a file, there is its attribute
-        ``f.version`` (1 if there is none).
+        and the runs are done again. A module that was edited and not imported anew runs as it was, with a warning. For
+        what else results depend on, such as a file, there is its attribute ``f.version`` (1 if there is none).
         Fields that `register_field` has added are known to the workers, if they stand in a module or a script.
     grid : mapping
         Key -> list of values: finite numbers, words, booleans or None. 1, 1.0 and True are one value, as in Python.
@@ -101,6 +101,9 @@ def sweep(
     """
     plan = _Plan(tasks.resolve(task), grid, seeds)
     plan.check()
+    if plan.parts and (file := content.edited(plan.task.run)):
+        how = "importlib.reload its module, or start Python again, for what the file holds now"
+        warnings.warn(f"{plan.task.name} runs as it was imported, and {file} was edited since: {how}", stacklevel=2)
     pool = Workers(plan.task, executor, workers, words=plan.words(), parts=plan.parts)
     store = store if isinstance(store, Store) else Store(store)
     collector = Collector(plan.n)

@@ -203,3 +203,38 @@ def test_a_function_that_no_worker_ran_is_not_remembered(mine):
         swept(module.walk, executor=None)
     module.RATE = 0.5
     assert quiet(module.walk, executor=None) == [0.5]
+
+
+EDITS = {
+    "the function": ("+ seed", "- seed", True),
+    "a helper": ("return RATE * x", "return RATE / x", True),
+    "a comment": ("RATE = 0.5", "RATE = 0.5  # half", False),
+    "another function": ("def helper", "def other():\n    return 1\n\ndef helper", False),
+}
+
+
+@pytest.mark.parametrize(("before", "after", "told"), EDITS.values(), ids=EDITS)
+def test_a_module_that_was_written_anew_and_not_reloaded_is_told(mine, tmp_path, before, after, told):
+    """As by a notebook's `%%writefile`: all runs are in the store, and no worker compares."""
+    walk = mine().walk
+    assert quiet(walk) == [0.5]
+    (tmp_path / "changed_tasks.py").write_text(MODULE.replace(before, after))
+    if not told:
+        assert quiet(walk) == [0.5]
+        return
+    with pytest.warns(
+        UserWarning, match=r"changed_tasks:walk runs as it was imported, and .*changed_tasks.py was edit"
+    ):
+        assert swept(walk) == [0.5]
+    reloaded = importlib.reload(sys.modules["changed_tasks"])
+    with pytest.warns(UserWarning, match="has changed since runs of it"):
+        swept(reloaded.walk)
+    assert quiet(reloaded.walk) == swept(reloaded.walk)
+
+
+def test_a_module_that_is_gone_or_broken_is_no_edit(mine, tmp_path):
+    walk = mine().walk
+    for source in ("def walk(:", None):
+        path = tmp_path / "changed_tasks.py"
+        path.unlink() if source is None else path.write_text(source)
+        assert quiet(walk) == [0.5]
