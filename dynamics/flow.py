@@ -288,7 +288,7 @@ def _integrate(
         )
         if reason.startswith(_STALL):
             tries = "a larger rtol and atol, such as 1e-4, whose steps may step over it, an earlier t_end, or `sgd`"
-        # What a schedule or a term returned is no failure of the integrator, whom other tolerances would help.
+        # Other tolerances would not help where a schedule or a term returns what it must not.
         advice = "" if reason.startswith("`") else f". Try, in this order: {tries}"
         raise IntegrationError(
             f"the gradient flow ({parameters['decoder']}) stopped after t = {time:g} of {clock.end:g} SGD steps, where "

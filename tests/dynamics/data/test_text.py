@@ -305,7 +305,7 @@ def test_progress_of_a_file(tmp_path, monkeypatch):
     assert done[-1] == 1
 
 
-# What users hand over, and what it did: NULs in words, columns or keys as the text.
+# Mistakes of users that gave words with NULs, or columns or keys as the text.
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
 def test_a_text_without_a_mark_in_another_encoding_is_refused(tmp_path, encoding):
     path = tmp_path / "text"

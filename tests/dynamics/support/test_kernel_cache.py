@@ -103,7 +103,7 @@ def doubled(x):
 if __name__ == "__main__":
     print(doubled(2.0), len(doubled.stats.cache_hits))
 """
-# What is left of a file after a full disk, a crash, a bad copy.
+# The rest of a file after a full disk, a crash, a bad copy.
 DAMAGE = {
     "empty": lambda content: b"",
     "cut": lambda content: content[: len(content) // 2],
