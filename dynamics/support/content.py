@@ -85,7 +85,7 @@ def edited(function: Any) -> str:
     A notebook that writes a module anew, and does not reload it, goes on with the old one.
     """
     module = sys.modules.get(_module_name(bare(function)))
-    loader = getattr(getattr(module, "__spec__", None), "loader", None)
+    loader: Any = getattr(getattr(module, "__spec__", None), "loader", None)
     if module is None or module.__name__ in _MAIN or not hasattr(loader, "get_code"):
         return ""
     try:

@@ -84,7 +84,7 @@ def test_names_that_cannot_be_shown_are_made_so():
     ("name", "text", "says"),
     [
         ("none.csv", None, "none.csv"),
-        ("wrong.csv", "a,b\n1,2\n", "`path` must begin with a line of heads"),
+        ("wrong.csv", "a,b\n1,2\n", "wrong.csv` must begin with a line of heads"),
         ("minus.csv", "next_token,query,a\nx,q,1\ny,q,-1\n", "numbers from zero up"),
         ("one.csv", "next_token,query,a\nx,q,1\n", "at least two rows"),
         ("story.txt", "the cat saw the dog", "`length` must be given for a text"),
