@@ -249,6 +249,7 @@ def test_a_correction_that_is_wrong_is_an_alarm_although_the_printed_form_holds(
         (0.956, 0.05, "misses by 95.6%"),
         (12.0, 0.05, "misses by 12 times"),
         (float("nan"), 0.05, "misses by an undefined amount"),
+        (float("inf"), 0.05, "misses by an amount where zero is expected"),
         (0.004, 0.05, "within 0.4%"),
         (1e-9, 0.05, "exact"),
         (1e-9, 0.0, "misses by 1e-07%"),

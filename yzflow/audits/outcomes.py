@@ -139,7 +139,7 @@ class Part:
         if self.size is None:
             return ""
         if not math.isfinite(self.size):
-            return "by an undefined amount"
+            return f"by {amount(self.size)}"
         if not self.share:
             return f"by up to {amount(self.size)}"
         return "in all places" if self.size == 1 else f"in up to {faithful(self.size, _some)} of all places"

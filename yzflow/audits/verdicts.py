@@ -55,7 +55,7 @@ def verdict(printed: float, corrected: float | None, tolerance: float) -> Verdic
 def amount(error: float, tolerance: float = math.inf) -> str:
     """A relative error for people: in per cent up to ten, then as a multiple; never rounded across the tolerance."""
     if not math.isfinite(error):
-        return "an undefined amount"
+        return "an undefined amount" if math.isnan(error) else "an amount where zero is expected"
     if error >= 10:
         return f"{float(f'{error:.2g}'):,.0f} times" if error < 1e9 else f"{error:.2g} times"
     if error >= 1 and not 1 <= tolerance < math.inf:

@@ -97,6 +97,8 @@ def test_the_worst_setting_inside_decides_and_none_outside_does():
     worse = [*rows, row(own, corrected=float("nan"), setting="three")]
     column = four_columns(asked, worse, PROOF)[1]
     assert column.words == "fails by an undefined amount"
+    endless = [*rows, row(own, corrected=float("inf"), setting="three")]
+    assert four_columns(asked, endless, PROOF)[1].words == "fails by an amount where zero is expected"
 
 
 def test_what_balls_refute_is_refuted_although_the_sample_holds():

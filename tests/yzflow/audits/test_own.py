@@ -228,6 +228,15 @@ ONE_TOKEN = yz.SequenceClasses([[1, 0], [0, 1]], [0, 0], vocab_size=2)
 SOME_DISTINCT = yz.SequenceClasses([[0.5, 0.5, 0, 0], [0.5, 0.2, 0.2, 0.1]], [0, 0], vocab_size=10)
 
 
+@pytest.mark.parametrize("number", ["13", "15", "17"])
+def test_rounding_of_no_overlap_misses_no_bound(number):
+    """Classes that share no token: E is zero but for 2e-16 on its diagonal."""
+    apart = yz.SequenceClasses([[0.6, 0.4, 0, 0], [0, 0, 0.5, 0.5]], [0, 1], vocab_size=10)
+    assert (apart.overlap() != np.eye(2)).any()
+    verdict = yz.check(f"Lemma {number}", data=apart, level="closed form")
+    assert verdict.rows and all(row.error < 1e-9 for row in verdict.rows)
+
+
 @pytest.mark.parametrize(
     ("data", "asked", "run"),
     [
