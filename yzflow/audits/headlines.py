@@ -122,7 +122,7 @@ def _says(by_name: dict[str, Column], name: str) -> bool:
 
 
 def _fails(column: Column) -> bool:
-    return column.outcome in MISSED
+    return column.outcome in (Outcome.FAILS, Outcome.REFUTED)
 
 
 def _phrases(column: Column, *, named: bool = False) -> list[str]:
@@ -140,7 +140,7 @@ def _worded(column: Column, named: bool) -> list[str]:
     if column.scope:
         return [f"it is refuted here, {column.scope}", "it is refuted here"]
     held = [part for part in column.parts if part.outcome is Outcome.HOLDS]
-    if _fails(column):
+    if column.outcome in MISSED:
         missed = [part for part in column.parts if part.outcome in MISSED]
         return _failing(held, missed, named)
     others = [part for part in column.parts if part.outcome not in (Outcome.HOLDS, *_SILENT)]
@@ -151,7 +151,7 @@ def _worded(column: Column, named: bool) -> list[str]:
 
 
 def _failing(held: Sequence[Part], missed: list[Part], named: bool) -> list[str]:
-    missed.sort(key=lambda part: (part.size is None, -(part.size or 0.0)))
+    missed.sort(key=lambda part: (part.outcome is Outcome.DIFFERS, part.size is None, -(part.size or 0.0)))
     shortest = f"it {_missed(missed[0])}"
     if not held and len(missed) == 1:
         return [f"{missed[0].says} {_missed(missed[0])}", shortest] if named else [shortest]

@@ -209,3 +209,13 @@ def test_a_factor_in_a_constant_is_no_failure_beside_one():
         Outcome.FAILS: "locally distinct tokens that do not gain",
     }
     assert column.words.startswith("fails")
+
+
+def test_a_failure_is_named_before_what_only_differs():
+    parts = (Part("the size", Outcome.DIFFERS, 3.0), Part("the sign", Outcome.FAILS, 0.1))
+    assert sentence([Column("as printed", parts)]).startswith(
+        "As printed the sign failed, by up to 10%; the size differed,"
+    )
+    assert Column("as printed", parts).words == "fails by up to 10%"
+    steps = Column("SGD", parts[1:])
+    assert "In SGD it failed" in f"In {headline([Column('theory', parts[:1]), steps]).partition('; in ')[2]}"
