@@ -96,7 +96,7 @@ def joined(words: Sequence[str]) -> str:
 
 
 def says(statement: Statement) -> str:
-    """What a statement says, in a line."""
+    """A statement in a line: its title, and the beginning of its text."""
     words = statement.text.partition(SHARPER)[0].strip()
     line = f"{statement.title}: {words}"
     return line if len(line) <= _LINE else f"{line[:_LINE].rsplit(' ', 1)[0]} .."

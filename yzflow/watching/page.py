@@ -49,7 +49,7 @@ def page(report: WatchReport, layers: Sequence[int], heads: Sequence[int]) -> st
             cells = [[escape(cell) for cell in row] for row in rows]
             shown = table(["theory", "foreseen", "came", "score"], cells, escape(came))
             body.append(f"<h3>{escape(words)}</h3>{shown}")
-        body.append(f"<p>{escape(report.about_scores)}</p>")
+        body.append(f"<p>{escape(report.about_scores)} {escape(report.provenance)}</p>")
         body.append("</section>")
     body.append(f"<section id='assumptions'><h2>Which theorems speak of it</h2><p>{readable(report.headline)}</p>")
     body.append("<p>A margin is the ratio of the two sides; one or more holds.</p>")
@@ -60,7 +60,7 @@ def page(report: WatchReport, layers: Sequence[int], heads: Sequence[int]) -> st
 
 
 def _statement(report: WatchReport, one: Applies) -> str:
-    """What a statement says, in a line, whether it speaks, and the margins of its assumptions."""
+    """A statement in a line, whether it speaks, and the margins of its assumptions."""
     rows = sorted(one.margins.items(), key=lambda pair: (not math.isnan(pair[1]), pair[1]))
     cells = [[readable(words), "not known" if math.isnan(margin) else shown_margin(margin)] for words, margin in rows]
     held = table(["assumption", "margin"], cells, "", bad=[margin < 1 for _, margin in rows])

@@ -199,14 +199,14 @@ class WatchReport:
 
     @property
     def about_scores(self) -> str:
-        """How scores are to be read, who was silent, and when predictions were made."""
+        """How scores are to be read, and who was silent."""
         silent = ", ".join(name for name, found in self.scores.items() if not found)
         words = "Scores are Brier's: 0 is best, and 0.25 is even odds on a sign."
-        return f"{words}{f' Silent: {silent}.' if silent else ''} {self.provenance}"
+        return f"{words}{f' Silent: {silent}.' if silent else ''}"
 
     @cached_property
     def happened(self) -> xr.Dataset | None:
-        """What came of each quantity between the step and the end; None without a future."""
+        """Outcome of each quantity between the step and the end; None without a future."""
         return None if self.now == self.recording.steps[-1] else rivals.outcome(self.recording, self.now)
 
     def foreseen(self) -> dict[str, tuple[str, list[list[str]]]]:
@@ -239,7 +239,7 @@ class WatchReport:
             lines += ["", f"{words}: {came}."]
             lines += columns([["theory", "foreseen", "came", "score"], *rows])
         if self.scores:
-            lines += _wrapped(self.about_scores)
+            lines += [*_wrapped(self.about_scores), *_wrapped(self.provenance)]
         lines += ["", *_wrapped(self.headline)]
         lines += [f"  {name.partition(': ')[2]}. {says(self.statements[name])}" for name in self.nearest[:_SHOWN]]
         data = self.recording.dataset
@@ -265,7 +265,7 @@ class WatchReport:
 
     @property
     def seen(self) -> str:
-        """What is known of model and training, in a sentence."""
+        """Model and training as far as they are known, in a sentence."""
         facts, data = self.recording.facts, self.recording.dataset
         of = facts["optimizer"]
         last = self._past.dataset.isel(step=-1)

@@ -55,13 +55,13 @@ def answers(prediction: xr.Dataset, happened: xr.Dataset, name: str) -> np.ndarr
 
 
 def _sides(prediction: xr.Dataset, happened: xr.Dataset, name: str) -> np.ndarray:
-    """What was foreseen of things that came to pass: 1 for yes, 0 for no, 1/2 for neither; NaN elsewhere."""
+    """Sides that were taken on things that came to pass: 1 for yes, 0 for no, 1/2 for neither; NaN elsewhere."""
     said = np.where(np.isnan(happened[name].values), np.nan, prediction[name].values)
     return np.where(np.isnan(said), np.nan, 0.5 + 0.5 * np.sign(said - 0.5))
 
 
 def foreseen_words(prediction: xr.Dataset, happened: xr.Dataset, name: str) -> str:
-    """What a theory foresaw of a quantity, in words."""
+    """A theory's prediction of a quantity, in words."""
     if name == "leads":
         there = prediction[name].values[~np.isnan(answers(prediction, happened, name))]
         sure = int(((there == np.nanmax(there, axis=-1, keepdims=True)).sum(axis=-1) == 1).sum())
@@ -76,14 +76,14 @@ def foreseen_words(prediction: xr.Dataset, happened: xr.Dataset, name: str) -> s
 
 
 def _last(values: np.ndarray) -> np.ndarray:
-    """Of each head, the last of values over multiples of the step that is known; NaN without any."""
+    """The last known value of each head over multiples of the step; NaN without any."""
     flat = values.reshape(-1, values.shape[-1])
     known = [row[~np.isnan(row)] for row in flat]
     return np.array([row[-1] if row.size else np.nan for row in known])
 
 
 def came(happened: xr.Dataset, name: str) -> str:
-    """What came of a quantity, in words; "" if nothing did."""
+    """Outcome of a quantity, in words; "" if nothing came."""
     true = happened[name].values
     if name == "leads":
         n = int((true == 1).sum())

@@ -208,7 +208,7 @@ def test_each_theory_has_what_it_foresaw_what_came_and_its_score(recording):
     assert {"takes no side", "a token for 3 of 3"} >= {row[1] for row in report.foreseen()["Which token gains most"][1]}
 
 
-# What stands in the way
+# Obstacles
 
 
 def applied(**margins):
