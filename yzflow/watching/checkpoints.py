@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +118,7 @@ def _wrong(step: int, rule: str, value: object) -> ValueError:
 
 def _model(step: int, value: Any, model: Any) -> Any:
     """The model of a checkpoint; ValueError, with its step, if it cannot be had."""
+    load: Callable[[], Any]
     if isinstance(value, (str, os.PathLike)):
         name, load = str(value), functools.partial(_weights if model is not None else _folder, Path(value), model)
     elif isinstance(value, _FUNCTIONS):

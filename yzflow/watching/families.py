@@ -26,7 +26,7 @@ def _projections(layer: Any) -> dict[str, Any]:
         "value": getattr(layer, "v_proj", None),
         "output": getattr(layer, "o_proj", None),
     }
-    return {name: one.weight for name, one in named.items() if hasattr(one, "weight")}
+    return {name: one.weight for name, one in named.items() if one is not None and hasattr(one, "weight")}
 
 
 def _projected(model: Any) -> list[Any]:
@@ -197,8 +197,8 @@ def _hooked_matrices(model: Any, tokens: np.ndarray) -> list[list[Matrices]]:
     for layer, scale in enumerate(scales):
         heads = []
         for head in range(model.cfg.n_heads):  # a group's keys and values are those of each of its heads
-            parts = [one[layer, head * one.shape[1] // model.cfg.n_heads] for one in of_all]
-            heads.append(Matrices(rows[0], *parts, rows[1], scale, still))
+            query, key, value, output = (one[layer, head * one.shape[1] // model.cfg.n_heads] for one in of_all)
+            heads.append(Matrices(rows[0], query, key, value, output, rows[1], scale, still))
         found.append(heads)
     return found
 
