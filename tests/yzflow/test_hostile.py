@@ -155,7 +155,7 @@ def calls(tmp_path_factory):
                                                                         if name != "model"},
                     "model": None, "path": None, "parts": None}),
                 "watching.recorder.Recorder.report": (recorder.report, {"now": 1, "names": None}),
-                "watching.recorder.Recorder.step": (recorder.step, {"model": None}),
+                "watching.recorder.Recorder.step": (recorder.step, {"model": None, "at": None}),
                 "watching.recorder.Recorder.save": (recorder.save, {"path": "watched.nc"}),
                 "watching.report.WatchReport": (yzflow.WatchReport, {
                     "recording": recorder.recording, "now": 1, "names": None}),
