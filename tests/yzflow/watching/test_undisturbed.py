@@ -212,7 +212,7 @@ def test_compiled_models_are_followed_and_compiled_as_often_as_without_a_recorde
 
     (alone, often, _), (beside, again, recorder) = left(False), left(True)
     assert_same(alone, beside)
-    assert often == again > 0
+    assert often == again and (often or compiled is by_layer)  # PyTorch's own layers are not compiled alone
     assert counted(recorder) == ([0, 1, 2, 3, 4], 28)
     assert not recorder.recording.facts["gaps"]
     plain = made(make)
