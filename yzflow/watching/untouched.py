@@ -50,7 +50,7 @@ def untouched(model: Any) -> Iterator[None]:
         yield
 
 
-def _held(module: Any, tensor: type) -> tuple[dict[str, Any], list[tuple[Any, Any]], list[tuple[Any, Any]]]:
+def _held(module: Any, tensor: Any) -> tuple[dict[str, Any], list[tuple[Any, Any]], list[tuple[Any, Any]]]:
     """Attributes of a module, and copies of its mappings (buffers, hooks) and of its tensors that are no parameters."""
     attributes = dict(vars(module))
     mappings = [(one, dict(one)) for one in attributes.values() if isinstance(one, dict)]
