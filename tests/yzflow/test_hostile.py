@@ -92,7 +92,7 @@ def calls(tmp_path_factory):
                 "model": trained, "tokens": watched_layers.draw(trained.classes, 4, 8, np.random.default_rng(0)),
                 "attention": watched_layers.attention, "logits": watched_layers.logits, "optimizer": None,
                 "rates": (1.0, 0.1), "learning_rate": 0.1, "batch_size": 4, "n_classes": 3, "n_tokens": 8,
-                "predict_at": None,
+                "predict_at": None, "inputs": None,
             }  # fmt: skip
             recorder = watched_layers.watched(trained, length=8, n=4, steps=2)
             yield {

@@ -119,6 +119,7 @@ def with_inputs(model: Any, inputs: Mapping[str, np.ndarray]) -> Iterator[None]:
 
 def of_functions(attention: Callable[..., Any], logits: Callable[..., Any], parts: Sequence[str] | None) -> Adapter:
     """An adapter of two functions, as `yzflow.watch` takes them; without ``parts`` nobody knows what else there is."""
+    lacking: dict[tuple, int | None] = {}  # shapes of attention and sequences -> the axis that is to be added
 
     def look(model: Any, tokens: np.ndarray) -> Look:
         with _quiet(model) as given:
@@ -126,7 +127,11 @@ def of_functions(attention: Callable[..., Any], logits: Callable[..., Any], part
             def ask(sequences: np.ndarray) -> np.ndarray:
                 return _answer("attention", attention, shares_of, model, given(sequences))
 
-            shares = told_apart(ask(tokens), tokens, ask)
+            shares = ask(tokens)
+            if (shares.shape, tokens.shape) not in lacking:
+                lacking[shares.shape, tokens.shape] = told_apart(shares.shape, tokens, ask)
+            axis = lacking[shares.shape, tokens.shape]
+            shares = shares if axis is None else np.expand_dims(shares, axis)
             scores = _answer("logits", logits, partial(last_of, tokens=tokens), model, given(tokens))
             return checked_look(shares, scores, tokens)
 
@@ -165,7 +170,7 @@ def _quiet(model: Any) -> Iterator[Callable[[np.ndarray], Any]]:
     Gives a function from sequences to what the model takes: tensors on its device, or arrays, of a model that is none
     of PyTorch's.
     """
-    if not is_module(model):
+    if not _is_module(model):
         yield lambda tokens: tokens
         return
     import torch
@@ -187,7 +192,7 @@ def _classes(model: Any) -> list[str]:
     return [one.__name__ for one in type(model).__mro__]
 
 
-def is_module(model: Any) -> bool:
+def _is_module(model: Any) -> bool:
     return "Module" in _classes(model) and hasattr(model, "state_dict")
 
 
@@ -454,7 +459,7 @@ def _deep_parts(model: Any) -> tuple[str, ...]:
 
 
 def _has_heads(model: Any) -> bool:
-    return is_module(model) and bool(_attentions(model))
+    return _is_module(model) and bool(_attentions(model))
 
 
 _MULTIHEAD = Adapter(

@@ -104,38 +104,36 @@ def shares_of(answer: Any) -> np.ndarray:
     return checks.array("attention", array_of(answer), dtype=np.float64)
 
 
-def told_apart(shares: np.ndarray, tokens: np.ndarray, ask: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """Attention with an axis for queries, told from that of heads by an experiment where their sizes are equal.
+def told_apart(shape: tuple[int, ...], tokens: np.ndarray, ask: Callable[[np.ndarray], np.ndarray]) -> int | None:
+    """The axis that attention lacks, 1 (heads) or 2 (queries), told by an experiment where sizes do not; or None.
 
     An array (n, T, T) can be one head, or T heads of the last query; one (n, heads, T, T) with n or T heads can have
     other axes first. Asked about shorter sequences, or about one more, only axes of positions, or of sequences, change.
 
     Parameters
     ----------
-    shares : array
-        Answer on ``tokens``.
+    shape : tuple of int
+        Of the answer on ``tokens``.
     tokens : (n, T) int array
     ask : callable
         (sequences) -> answer.
     """
     n, length = tokens.shape
-    if shares.shape == (n, length, length):
+    if shape == (n, length, length):
         try:
-            shape = ask(tokens[:, 1:]).shape
+            shorter = ask(tokens[:, 1:]).shape
         except ValueError:  # a model of one length alone
-            shape = ()
-        if shape == (n, length - 1, length - 1):
-            return shares[:, None]
-        if shape == (n, length, length - 1):
-            return shares[:, :, None]
+            shorter = ()
+        if shorter in ((n, length - 1, length - 1), (n, length, length - 1)):
+            return 1 if shorter[1] < length else 2
         rule = f"say which axis is that of heads: give ({n}, heads, {length}, {length}) or ({n}, heads, 1, {length})"
-        raise checks.reject("attention", rule, f"{shares.shape}, one head or {length} of the last query")
-    if shares.ndim == 4 and shares.shape[:2] == (n, n):
+        raise checks.reject("attention", rule, f"{shape}, one head or {length} of the last query")
+    if len(shape) == 4 and shape[:2] == (n, n):
         grown = ask(np.concatenate([tokens, tokens[:1]])).shape
         if grown[:2] != (n + 1, n):
             rule = "have axes ([layers,] sequences, heads, queries, keys)"
-            raise checks.reject("attention", rule, f"{shares.shape}, which is {grown} for one sequence more")
-    return shares
+            raise checks.reject("attention", rule, f"{shape}, which is {grown} for one sequence more")
+    return None
 
 
 def checked_look(attention: Any, logits: Any, tokens: np.ndarray, unused: Sequence[str] = ()) -> Look:
@@ -176,5 +174,10 @@ def _check_rows(shares: np.ndarray) -> None:
         turned = "; its columns add up: queries come before keys" if columns else ""
         rule = "give shares, from zero on, that add up to one"
         raise checks.reject("attention", rule, f"{value:.3g} in {where}{turned}")
-    if queries == length and np.triu(shares, 1).any() and not np.tril(shares, -1).any():
+    if (
+        queries == length
+        and not shares[..., -1, :-1].any()
+        and np.triu(shares, 1).any()
+        and not np.tril(shares, -1).any()
+    ):
         raise checks.reject("attention", "have queries before keys", "shares of later positions alone")

@@ -164,3 +164,16 @@ def test_answers_that_depend_on_other_sequences_are_refused_at_the_start():
 
     with pytest.raises(ValueError, match=r"`model` must answer on each sequence by itself, .*sequence moves by"):
         yz.watch(model, tokens, attention=layers.attention, logits=mixed)
+
+
+def test_axes_are_asked_about_once():
+    asked = []
+
+    def attention(model, sequences):
+        asked.append(sequences.shape)
+        return full(sequences).mean(axis=1)
+
+    adapter = of_functions(attention, scores, ())
+    for _ in range(3):
+        adapter.on(None, tokens_of(4))
+    assert asked == [(4, 6), (4, 5), (4, 6), (4, 6)]
