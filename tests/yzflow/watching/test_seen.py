@@ -124,7 +124,7 @@ def test_measures_of_attention_with_one_sequence_unknown(seed, row, whole):
     ):
         before, after = measure(sound), measure(context)
         assert np.isnan(after[1])
-        np.testing.assert_array_equal(after[[0, 2]], before[[0, 2]])
+        np.testing.assert_allclose(after[[0, 2]], before[[0, 2]], atol=1e-5)
 
 
 def test_gains_of_no_attention_at_all_are_not_known():
