@@ -213,12 +213,13 @@ class Recorder:
         self._gaps: dict[str, str] = {}
         self._said_no_forward = False
         self._matrices: list[dict[str, Any]] = []
-        self._goes_on = self._path is not None and self._path.exists()
         self._sums = sums(model)
-        if self._path is not None and self._goes_on:
+        self._unseen_before: str | None = None
+        self._start = resume_at or 0
+        if self._path is not None and self._path.exists():
             self._resume(Recording.load(self._path), resume_at)
         else:
-            self._step = self._start = resume_at or 0
+            self._step = self._start
             self._record()
 
     def __repr__(self) -> str:
@@ -226,6 +227,7 @@ class Recorder:
         return f"<Recorder: {self.adapter.kind}, {said}>"
 
     def __enter__(self) -> Recorder:
+        self._entered = self._step
         self._training.follow(self.model, self._follow, lambda: self._step + 1 >= self._next)
         return self
 
@@ -234,14 +236,18 @@ class Recorder:
         if error[0] is None:
             if self._rows[-1]["step"] != self._step:
                 self._look()
-            if self._unseen:
-                warnings.warn(self._unseen, UserWarning, stacklevel=2)
+            if self._step == self._entered:
+                warnings.warn(self._why(), UserWarning, stacklevel=2)
 
     @property
     def _unseen(self) -> str:
-        """Why no step was seen, in words; empty if one was."""
-        if self._goes_on or self._step > self._start:
-            return ""
+        """Why no step was seen, in words; empty if one was. As in the file, until a recording that goes on has one."""
+        if self._step > self._start or self._unseen_before is not None:
+            return "" if self._step > self._start else str(self._unseen_before)
+        return self._why()
+
+    def _why(self) -> str:
+        """Why no step is seen, as far as it shows."""
         names = " and ".join(self._training.strangers)
         why = [f"{names} holds no parameter of this model, of which it may train a copy"] if names else []
         now = sums(self.model)
@@ -531,6 +537,7 @@ class Recorder:
         stored = [str(name) for name in data.data_vars if "asked" in data[name].dims]
         self._stored = [data[stored].sel(asked=[step]).drop_vars(["share", "query"]) for step in before.asked]
         self._step = self._start = self._rows[-1]["step"]
+        self._unseen_before = facts["unseen"]
         self._training.sequences, self._training.length = facts["counted"], facts["length"]
         self._training.steps = self._step if facts["steps"] is None else facts["steps"]
         self._training.gradients.state = facts["gradients"] if facts["steps"] else ""

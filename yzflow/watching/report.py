@@ -131,11 +131,11 @@ class WatchReport:
     def right(self) -> str:
         """Who was right about what followed the step: the sentence that a reader came for."""
         steps = self.recording.steps
+        unseen = self.recording.facts["unseen"]
+        if unseen:
+            return f"{unseen[0].upper()}{unseen[1:]}. This is the model before its training."
         if steps[-1] == 0:
-            return (
-                "No step was seen: this is the model before its training. Train inside `with recorder:`, with an "
-                "optimizer that holds the parameters of this very model, or call `recorder.step()` after each step."
-            )
+            return "No step was seen: this is the model before its training."
         if self.happened is None:
             return f"Nothing was recorded after step {self.now:,}, so that nothing can be scored."
         gone = right.left_out(self.recording, self.now)

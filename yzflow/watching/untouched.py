@@ -101,12 +101,25 @@ class Forwards:
         self._module, self._seen, self._inside = module, seen, False
         self._handle = module.register_forward_hook(Hook(self._said), with_kwargs=True)
         self._swapped: list[tuple[Any, str, Any, Any]] = []
-        if getattr(module, "_compiled_call_impl", None) is not None:
-            self._swap(module, "_compiled_call_impl", lambda *args: module)
-        if "torch._dynamo" in sys.modules:
-            from torch._dynamo.eval_frame import OptimizedModule
+        from torch._dynamo.eval_frame import OptimizedModule  # which every optimizer imports
+        from torch.nn import Module
 
-            self._swap(OptimizedModule, "__call__", lambda wrapper, *args: getattr(wrapper, "_orig_mod", None))
+        self._swap(OptimizedModule, "__call__", lambda wrapper, *args: getattr(wrapper, "_orig_mod", None))
+        self._follow_compiled()
+        compiles = Module.compile
+
+        def compile(other: Any, *args: Any, **given: Any) -> None:
+            compiles(other, *args, **given)
+            if other is module:
+                self._follow_compiled()
+
+        Module.compile = compile
+        self._swapped.append((Module, "compile", compiles, compile))
+
+    def _follow_compiled(self) -> None:
+        """Follow the calls of a module that is compiled in place."""
+        if getattr(self._module, "_compiled_call_impl", None) is not None:
+            self._swap(self._module, "_compiled_call_impl", lambda *args: self._module)
 
     def remove(self) -> None:
         """Follow no calls any more."""

@@ -359,7 +359,7 @@ def test_a_block_without_a_step_is_said_first(train):
     facts = recorder.recording.facts
     assert next(iter(facts)) == "unseen" and NONE[train] in facts["unseen"]
     assert "no step was seen" in repr(recorder)
-    assert recorder.report().headline.startswith("No step was seen: ")
+    assert recorder.report().right.startswith("No step was seen: ")
 
 
 def test_a_block_that_was_forgotten_is_said_first():
