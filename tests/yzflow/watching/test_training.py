@@ -587,6 +587,7 @@ def test_another_model_or_an_older_one_does_not_go_on(tmp_path):
     assert path.read_bytes() == content
 
 
+@pytest.mark.slow
 def test_it_goes_on_from_an_older_checkpoint(tmp_path):
     path = tmp_path / "run.nc"
     stopped(path, 12)
