@@ -90,12 +90,11 @@ def _like_llama_matrices(model: Any, tokens: np.ndarray) -> list[list[Matrices]]
         return []
     n_heads = model.config.num_attention_heads
     for layer in layers:
-        weights = _projections(layer)
-        still = adapters._still(embedding=embedding, unembedding=unembedding, **weights)
+        weights = {"embedding": embedding, "unembedding": unembedding, **_projections(layer)}
         query, key, value = (array_of(weights[name]) for name in ("query", "key", "value"))
         key, value = (_of_every_head(one, len(query) // n_heads, n_heads) for one in (key, value))
         parts = (query.T, key.T, value.T, array_of(weights["output"]).T, array_of(unembedding))
-        heads = adapters._heads(array_of(embedding), *parts, n_heads, still)
+        heads = adapters._heads(array_of(embedding), *parts, n_heads, adapters._still(**weights), weights)
         scaling = getattr(layer, "scaling", None)
         found.append(heads if scaling is None else [replace(head, scale=1 / scaling) for head in heads])
     return found

@@ -273,6 +273,18 @@ def test_what_stands_still_has_no_rate(name):
     assert induced(heads[0], 0.0, TOKENS[0], TOKENS[0]) == (0.0, 0.0)
 
 
+def test_each_matrix_has_the_rate_of_its_group():
+    """A key that is moved half as fast gives half of its term."""
+    model = hugging_face("Llama", num_hidden_layers=1, num_attention_heads=1, num_key_value_heads=1)
+    key = model.model.layers[0].self_attn.k_proj.weight
+    rest = [one for one in model.parameters() if one is not key]
+    found = {}
+    for rate in (0.0, 0.1, 0.2):
+        optimizer = torch.optim.SGD([{"params": [key], "lr": rate}, {"params": rest, "lr": 0.2}])
+        found[rate] = float(yz.watch(model, TOKENS, optimizer=optimizer).recording.dataset["eta_z"].squeeze())
+    assert found[0.0] < found[0.1] and found[0.1] == pytest.approx((found[0.0] + found[0.2]) / 2, rel=1e-9)
+
+
 def train(model, watched=None):
     torch.manual_seed(1)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
