@@ -77,6 +77,8 @@ class Adapter:
         is not seen, and what is not named is not known.
     turned : Adapter, optional
         The same, for models that take (T, n).
+    positions_first : bool
+        Whether this one is for models that do.
     """
 
     kind: str
@@ -86,6 +88,7 @@ class Adapter:
     matrices: Callable[[Any, np.ndarray], list[list[Matrices]]] | None = None
     whole: bool = False
     turned: Adapter | None = None
+    positions_first: bool = False
 
     def on(self, model: Any, tokens: np.ndarray, inputs: Mapping[str, np.ndarray] | None = None) -> Look:
         """The model's answer on sequences (n, T), asked in pieces with their inputs; its state is as before."""
@@ -465,7 +468,12 @@ def _has_heads(model: Any) -> bool:
 _MULTIHEAD = Adapter(
     "a module with torch.nn.MultiheadAttention", _has_heads, _multihead, _multihead_parts, _multihead_matrices
 )
-_TURNED = replace(_MULTIHEAD, look=partial(_multihead, turned=True), matrices=partial(_multihead_matrices, turned=True))
+_TURNED = replace(
+    _MULTIHEAD,
+    look=partial(_multihead, turned=True),
+    matrices=partial(_multihead_matrices, turned=True),
+    positions_first=True,
+)
 ADAPTERS: tuple[Adapter, ...] = (
     Adapter(
         "GPT-2 of Hugging Face",

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dynamics.support import checks
-from yzflow.watching.adapters import Adapter, _is_module, first_line
+from yzflow.watching.adapters import Adapter, first_line, is_module
 from yzflow.watching.looks import Look, array_of
 
 __all__ = ["checked_inputs", "tried"]
@@ -89,7 +89,7 @@ def _apart(first: np.ndarray, second: np.ndarray) -> float:
 
 def _rounding(model: Any) -> float:
     """What rounding may move an answer by: the cube root of the precision of the weights, .005 in single precision."""
-    if not _is_module(model):
+    if not is_module(model):
         return float(np.finfo(np.float32).eps ** (1 / 3))
     import torch
 
@@ -100,7 +100,7 @@ def _rounding(model: Any) -> float:
 @contextlib.contextmanager
 def _within(model: Any, tokens: np.ndarray, pair: np.ndarray) -> Iterator[None]:
     """ValueError, before an embedding of PyTorch's is asked for a row that it has not."""
-    if not _is_module(model):
+    if not is_module(model):
         yield
         return
 
@@ -142,7 +142,7 @@ def checked_inputs(model: Any, tokens: np.ndarray, inputs: Any) -> tuple[dict[st
             said = f"`tokens` hold {pad}, the padding of the model: if it is padding, give it the masks and positions"
             warnings.warn(f"{said} of your training, inputs={{'attention_mask': ..}}", UserWarning, stacklevel=3)
         return {}, real[:, :-1]
-    if not _is_module(model):
+    if not is_module(model):
         raise checks.reject("inputs", "come with a module of PyTorch's, whose forward takes them", type(model).__name__)
     known = inspect.signature(model.forward).parameters
     found = {}

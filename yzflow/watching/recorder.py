@@ -200,7 +200,11 @@ class Recorder:
         self._inputs = inputs or {}
         self.model, self.adapter, self._probe, self._every = model, adapter, probe, every
         self._learning_rate = learning_rate
-        self._rates, self._batch, self._training = rates, batch_size, Training(optimizer)
+        self._rates, self._batch, self._training = (
+            rates,
+            batch_size,
+            Training(optimizer, positions_first=adapter.positions_first),
+        )
         self._path = None if path is None else checks.path("path", path)
         self._order = probe.orders(min(len(probe.tokens), _REORDERED))
         self._unknown: set[tuple[int, ...]] = set()  # layers and heads whose attention was not known, and was told

@@ -42,8 +42,8 @@ class Training:
         Names of optimizers that stepped and hold no parameter of the model.
     """
 
-    def __init__(self, optimizer: Any) -> None:
-        self.optimizer = optimizer
+    def __init__(self, optimizer: Any, *, positions_first: bool = False) -> None:
+        self.optimizer, self._positions_first = optimizer, positions_first
         self.sequences = self.steps = self.length = 0
         self.gradients = Gradients()
         self.strangers: list[str] = []
@@ -138,8 +138,10 @@ class Training:
         first = next((one for one in (*args, *given.values()) if hasattr(one, "shape") and len(one.shape)), None)
         if first is None:
             return
-        n = int(first.shape[0])
-        self.length = max(self.length, int(first.shape[1]) if len(first.shape) > 1 else 0)
+        sizes = [int(size) for size in first.shape[:2]]
+        sizes = sizes[::-1] if self._positions_first else sizes
+        n = sizes[0]
+        self.length = max(self.length, sizes[1] if len(sizes) > 1 else 0)
         self._forwards += 1
         number = self._forwards
 

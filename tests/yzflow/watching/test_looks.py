@@ -96,10 +96,10 @@ def test_a_row_that_does_not_add_up_is_named(total):
 
 
 def test_a_table_adapter_checks_rows_too():
-    from yzflow.watching.adapters import _checked_look
+    from yzflow.watching.looks import checked_look
 
     with pytest.raises(ValueError, match=r"add up to one, but got 0\.5 in layer 1, sequence 0 of 2, head 0"):
-        _checked_look(np.array([1.0, 0.5])[:, None, None, None, None] * full(tokens_of(2))[None, :, :, -1:],
+        checked_look(np.array([1.0, 0.5])[:, None, None, None, None] * full(tokens_of(2))[None, :, :, -1:],
                       np.zeros((2, 5)), tokens_of(2))  # fmt: skip
 
 
