@@ -30,6 +30,7 @@ __all__ = ["page", "panels"]
 _TITLE = "Which theory was right about this training?"
 _NAMED = 8  # tokens that a legend has room for
 _GRID = "display:grid;gap:.6rem;grid-template-columns:repeat(auto-fit,minmax(min(100%,23rem),1fr))"
+_SMALL = "margin:.8rem 0 0;font-size:1rem"
 _PLACES = dict(zip(PLACES, ("on the token before", "after the query's own token", "on the first token"), strict=True))
 
 
@@ -48,7 +49,7 @@ def page(report: WatchReport, layers: Sequence[int], heads: Sequence[int]) -> st
         for words, (came, rows) in report.foreseen().items():
             cells = [[escape(cell) for cell in row] for row in rows]
             shown = table(["theory", "foreseen", "came", "score"], cells, escape(came))
-            body.append(f"<h3>{escape(words)}</h3>{shown}")
+            body.append(f"<h3 style='{_SMALL}'>{escape(words)}</h3>{shown}")
         body.append(f"<p>{escape(report.about_scores)} {escape(report.provenance)}</p>")
         body.append("</section>")
     body.append(f"<section id='assumptions'><h2>Which theorems speak of it</h2><p>{readable(report.headline)}</p>")
