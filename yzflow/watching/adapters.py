@@ -173,7 +173,7 @@ def _quiet(model: Any) -> Iterator[Callable[[np.ndarray], Any]]:
     Gives a function from sequences to what the model takes: tensors on its device, or arrays, of a model that is none
     of PyTorch's.
     """
-    if not _is_module(model):
+    if not is_module(model):
         yield lambda tokens: tokens
         return
     import torch
@@ -195,7 +195,7 @@ def _classes(model: Any) -> list[str]:
     return [one.__name__ for one in type(model).__mro__]
 
 
-def _is_module(model: Any) -> bool:
+def is_module(model: Any) -> bool:
     return "Module" in _classes(model) and hasattr(model, "state_dict")
 
 
@@ -462,7 +462,7 @@ def _deep_parts(model: Any) -> tuple[str, ...]:
 
 
 def _has_heads(model: Any) -> bool:
-    return _is_module(model) and bool(_attentions(model))
+    return is_module(model) and bool(_attentions(model))
 
 
 _MULTIHEAD = Adapter(
