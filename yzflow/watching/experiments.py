@@ -88,7 +88,7 @@ def _apart(first: np.ndarray, second: np.ndarray) -> float:
 
 
 def _rounding(model: Any) -> float:
-    """What rounding may move an answer by: the cube root of the precision of the weights, .005 in single precision."""
+    """Largest change of an answer by rounding: the cube root of the weights' precision, .005 in single precision."""
     if not is_module(model):
         return float(np.finfo(np.float32).eps ** (1 / 3))
     import torch

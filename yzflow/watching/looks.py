@@ -55,7 +55,7 @@ def layered(layers: Mapping[str, Any]) -> np.ndarray:
 
 
 def entry_of(name: str, answer: Any, key: str) -> Any:
-    """What stands under a key of an answer that is a dict or an output of transformers; other answers as they are."""
+    """Value under a key of an answer that is a dict or an output of transformers; other answers as they are."""
     if hasattr(answer, "shape"):
         return answer
     if isinstance(answer, Mapping):

@@ -389,7 +389,7 @@ class Recorder:
             self.recording.save(self._path)
 
     def _row(self) -> dict[str, Any]:
-        """What is recorded of the model as it is."""
+        """Measures of the model as it is."""
         probe = self._probe
         seen = self.adapter.on(self.model, probe.tokens, self._inputs)
         measures.check_padding(seen.attention, probe)

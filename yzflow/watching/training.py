@@ -25,7 +25,7 @@ _KNOWN = ("lr", "momentum", "weight_decay", "nesterov", "dampening", "maximize",
 
 
 class Training:
-    """What hooks see of a training.
+    """Steps, sequences, gradients and optimizers of a training, as hooks see them.
 
     Attributes
     ----------
@@ -229,7 +229,8 @@ class Training:
                 self._last.append(optimizer)
                 self._say(f"{name} steps when a step has ended, after no forward of its own: it is not counted")
                 return
-            self._say(f"{name} steps again after no forward of its own: each time is counted as a step")
+            if self._forwards:  # without any the recorder says that it sees none
+                self._say(f"{name} steps again after no forward of its own: each time is counted as a step")
         self._open.append(optimizer)
         self._within += sum(self._used.values())
         self._used.clear()

@@ -83,15 +83,14 @@ class Hook:
 
         if torch.compiler.is_compiling():
             return
-        compiles = "torch._dynamo" in sys.modules
-        (torch.compiler.disable(self._act) if compiles else self._act)(*given)
+        torch.compiler.disable(self._act)(*given)
 
     def __reduce__(self) -> tuple[Any, tuple[Any, str]]:
         return getattr, (contextlib.nullcontext(), "__exit__")  # which does nothing, whatever it is given
 
 
 class Forwards:
-    """Calls of a module of PyTorch's, said after each; what checkpoints compute once again is none.
+    """Calls of a module of PyTorch's, said after each.
 
     Hooks are parts of compiled code: of a module that was compiled in place, or is called by its compiled wrapper, the
     call itself is followed.
@@ -106,15 +105,15 @@ class Forwards:
 
         self._swap(OptimizedModule, "__call__", lambda wrapper, *args: getattr(wrapper, "_orig_mod", None))
         self._follow_compiled()
-        compiles = Module.compile
+        before = Module.compile
 
-        def compile(other: Any, *args: Any, **given: Any) -> None:
-            compiles(other, *args, **given)
+        def in_place(other: Any, *args: Any, **given: Any) -> None:
+            before(other, *args, **given)
             if other is module:
                 self._follow_compiled()
 
-        Module.compile = compile
-        self._swapped.append((Module, "compile", compiles, compile))
+        Module.compile = in_place
+        self._swapped.append((Module, "compile", before, in_place))
 
     def _follow_compiled(self) -> None:
         """Follow the calls of a module that is compiled in place."""
@@ -130,9 +129,7 @@ class Forwards:
         self._seen, self._swapped = _nothing, []
 
     def _said(self, module: Any, args: tuple, given: dict[str, Any], out: Any) -> None:
-        import torch
-
-        if not self._inside and torch._C._current_graph_task_id() == -1:  # no backward pass is running
+        if not self._inside:
             self._seen(module, args, given, out)
 
     def _swap(self, owner: Any, name: str, of: Callable[..., Any]) -> None:

@@ -161,8 +161,9 @@ def test_without_a_step_that_comes_first():
     report = WatchReport(
         layers.watched(layers.Trained(layers.classes_inside(vocab_size=50)), length=20, steps=0).recording
     )
-    assert report.text.startswith("No step was seen: this is the model before its training.")
-    assert "`recorder.step()`" in report.right
+    assert report.right.startswith("No step was seen: train in a `with` block")
+    assert report.right.endswith("This is the model before its training.")
+    assert "`step()`" in report.right
 
 
 def test_without_a_future_nothing_is_scored(recording):

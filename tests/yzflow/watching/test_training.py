@@ -15,7 +15,7 @@ from dynamics.support import netcdf
 from yzflow.watching.adapters import adapter_of
 from yzflow.watching.gradients import CHANGED, LEFT, UNKNOWN
 from yzflow.watching.rates import induced
-from yzflow.watching.recording import LATER, Recording
+from yzflow.watching.recording import LATER_FACTS, Recording
 
 torch = pytest.importorskip("torch")
 
@@ -366,9 +366,9 @@ def test_a_block_that_was_forgotten_is_said_first():
     model = Small()
     recorder = yz.watch(model, TOKENS)
     validated(model, batches(), 2)
-    assert "its weights changed all the same" in recorder.report().headline
+    assert "its weights changed all the same" in recorder.report().right
     recorder.step()
-    assert recorder.recording.facts["unseen"] == "" and "no step" not in recorder.report().headline
+    assert recorder.recording.facts["unseen"] == "" and "no step" not in recorder.report().right
 
 
 # Rates
@@ -498,7 +498,7 @@ def test_a_gradient_that_is_changed_before_the_step_is_no_plain_one(change):
     recorder = recorded(lambda *given: plain(*given, change))
     assert recorder.recording.facts["gradients"] == CHANGED
     margins = recorder.report(now=6).applies["Scan and Snap: Theorem 3"].margins
-    assert margins["plain gradient steps, but gradients are changed before the step"] == 0
+    assert margins["plain gradient steps, but there are gradients that were changed before the step"] == 0
 
 
 @pytest.mark.parametrize(
@@ -649,14 +649,14 @@ def test_a_trainer_that_resumes_says_its_step(tmp_path):
         older.callback().on_train_begin(*given)
 
 
-# What is kept
+# Kept between recordings
 
 
 def test_facts_that_came_later_are_checked_and_may_be_missing(tmp_path):
     path = tmp_path / "run.nc"
     recorder = recorded(plain)
     data = recorder.recording.dataset.copy()
-    older = {name: value for name, value in recorder.recording.facts.items() if name not in LATER}
+    older = {name: value for name, value in recorder.recording.facts.items() if name not in LATER_FACTS}
     for change, works in (({}, True), ({"gradients": 3}, False), ({"matrices": {}}, False), ({"steps": 2}, True)):
         netcdf.save_dataset(data.assign_attrs(facts=json.dumps(older | change)), path)
         if works:

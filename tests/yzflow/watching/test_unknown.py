@@ -74,7 +74,6 @@ UNKNOWN = {
     "the batch": ({"facts": {"batch": math.nan}}, ["t >> K^2"]),
     "a rate": ({"eta_z": last_nan}, ["Assumption 1(c)"]),
     "attention": ({"by_token": last_nan}, ["by query and token"]),
-    "attention whose share of tokens was taken for one": ({"entropy": last_nan}, ["by query and token"]),
     "another order": ({"moved_by_order": last_nan}, ["Assumption 1(a)"]),
     "logits at the start": ({"spread": nothing}, ["Y(0) = 0"]),
     "attention at the start": ({"gain": nothing}, ["Z(0) = 0"]),
