@@ -321,7 +321,7 @@ def _tokenizer_of(name: str) -> Callable[[str], list[str]]:
 
 
 def _split_by(tokenizer: Callable[[str], list[str]], line: str) -> list[str]:
-    """Tokens that a person's tokenizer makes of a line: a list, and no text or mapping, whose items are other things."""
+    """Tokens that a person's tokenizer makes of a line: a list, and no text or mapping, which have other items."""
     try:
         found = tokenizer(line)
     except Exception as error:
