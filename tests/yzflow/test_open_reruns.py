@@ -144,7 +144,7 @@ HELD = st.recursive(
 )
 
 
-@pytest.mark.parametrize("rate", UNHELD, ids=repr)
+@pytest.mark.parametrize("rate", UNHELD, ids=lambda one: type(one).__name__)
 def test_a_configuration_that_no_file_holds_is_refused_when_it_is_saved(tmp_path, rate):
     """And not when the run is to be made again, which may be a year later."""
     run = yz.integrate(Configured(rate), t_end=1.0)
