@@ -225,7 +225,9 @@ UNLIKE = {
 
 
 @pytest.mark.parametrize(
-    ("number", "outside"), [("Late attention", set(UNLIKE)), ("Transition time", {"shares"})], ids=["late", "transition"]
+    ("number", "outside"),
+    [("Late attention", set(UNLIKE)), ("Transition time", {"shares"})],
+    ids=["late", "transition"],
 )
 def test_what_is_ours_says_of_which_classes_it_speaks(number, outside):
     one = statements.REGISTER[f"Scan and Snap: {number}"]
