@@ -202,11 +202,11 @@ def test_held_out_bags_take_the_names_of_the_training_data():
 
 @pytest.mark.slow
 def test_windows_of_a_text_are_named_by_its_vocabulary():
-    corpus = TextCorpus(["the cat sees the dog", "a\0b sees the cat", "x" * 300])
+    corpus = TextCorpus(["the cat sees the dog", "a cat sees the cat", "x" * 300])
     bags = corpus.windows(3)
     assert bags.names == dict.fromkeys(names.AXES, bags.token_names)
     for word, name in zip(corpus.vocabulary, bags.token_names, strict=True):
-        assert name == ("" if "\0" in word or len(word) > 200 else word)
+        assert name == ("" if len(word) > 200 else word)
     shown = run(bags).dataset
     assert shown["next_token_name"].values.tolist() == [bags.class_names[n] for n in shown["next_token"].values]
 
