@@ -160,6 +160,7 @@ class Statement:
 
         Without errata it does, for nothing excuses the form.
         """
+        required.instance("check", check, Check)
         return not check.remarked and (bool(self.accused) or not self.errata)
 
     @property

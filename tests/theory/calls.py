@@ -47,6 +47,7 @@ def calls():
         "Statement": (Statement, vars(statement)),
         "Statement.assumed": (statement.assumed, dict(check=check)),
         "Statement.clause_of": (statement.clause_of, dict(check=check)),
+        "Statement.accuses": (statement.accuses, dict(check=check)),
         "Statement.hashed": (statement.hashed, dict(clause=clause)),
         "Statement.theorems": (statement.theorems, dict(clause=clause)),
         "Statement.with_kernel": (statement.with_kernel, dict(clause=clause, labels=(Label(Trust.MEASURED, "words"),))),
