@@ -108,6 +108,8 @@ class Recording:
         ``optimizers``, and ``matrices`` the options for each matrix, by layer. ``gradients`` says if something changed
         them before the step, and ``rates`` if eta_Y and eta_Z are "given", "of plain steps", or "nominal": plain steps
         would have them at these learning rates, and the steps were no plain ones.
+        ``gaps`` has the error of each step whose record could not be made or written, and ``processes`` says how many
+        trained together, of which one was recorded.
         """
         return copy.deepcopy(LATER_FACTS) | json.loads(self.dataset.attrs["facts"])
 

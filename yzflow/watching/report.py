@@ -270,8 +270,10 @@ class WatchReport:
         of = facts["optimizer"]
         last = self._past.dataset.isel(step=-1)
         rates = [float(last[name].values.mean()) for name in ("eta_y", "eta_z")]
-        nominal = "" if plain_steps(of) else ", nominal: those of plain steps at this rate, which these steps are not"
-        nominal = ", if its steps are plain" if plain_steps(of) is None else nominal
+        plain = False if facts["rates"] == "nominal" else plain_steps(of)
+        nominal = "" if plain else ", nominal: those of plain steps at this rate, which these steps are not"
+        nominal = ", if its steps are plain" if plain is None else nominal
+        missing, together = len(facts["gaps"]), facts["processes"]
         said = [
             facts["kind"],
             f"{data.sizes['layer']} layer{'s' * (data.sizes['layer'] > 1)}, {data.sizes['head']} "
@@ -282,7 +284,10 @@ class WatchReport:
             if np.isnan(rates).any()
             else f"eta_Y = {rates[0]:.3g}, eta_Z = {rates[1]:.3g}{nominal}",
         ]
-        return f"Seen: {'; '.join(said)}; {len(self.recording.steps)} records until step {self.recording.steps[-1]:,}."
+        said += [f"{len(self.recording.steps)} records until step {self.recording.steps[-1]:,}"]
+        said += [f"{missing} that could not be made or written"] if missing else []
+        said += [f"batches are those of one of {together} processes"] if together > 1 else []
+        return f"Seen: {'; '.join(said)}."
 
     def page(self, path: str | os.PathLike, *, layer: int | Sequence[int] = 0, head: int | Sequence[int] = 0) -> Path:
         """Write the report as one page that works offline: the sentence, what was foreseen and came, and plots.

@@ -270,6 +270,13 @@ def test_rates_of_other_steps_than_plain_ones_are_called_nominal(recording):
     assert "if its steps are plain" in WatchReport(with_facts(recording, optimizer=None)).seen
 
 
+def test_clipped_gradients_have_nominal_rates_and_gaps_and_processes_are_said(recording):
+    assert "nominal" in WatchReport(with_facts(recording, rates="nominal")).seen
+    told = WatchReport(with_facts(recording, gaps={"3": "OSError: full", "7": "OSError: full"}, processes=4)).seen
+    assert "; 2 that could not be made or written; batches are those of one of 4 processes." in told
+    assert not {"could not", "processes"} & set(WatchReport(recording).seen.split())
+
+
 def test_a_verdict_that_is_open_says_what_is_not_known(recording):
     report = WatchReport(with_facts(recording, optimizer=None))
     assert report.headline.startswith("Open at step 4: ") and "plain gradient steps" in report.headline
