@@ -1,7 +1,6 @@
 """Models that can be looked at: how attention and logits are had of each kind, and what it is built of.
 
-One table, `ADAPTERS`, which `families` goes on with; a model of no kind in it is refused, and can be watched by two
-functions of the reader's.
+What stands in no table of `yzflow.watching.kinds` can be watched by two functions of the reader's.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from dynamics.support import checks
 from yzflow.watching.looks import Look, array_of, checked_look, last_of, layered, shares_of, told_apart
 from yzflow.watching.untouched import untouched
 
-__all__ = ["ADAPTERS", "Adapter", "Look", "Matrices", "adapter_of", "of_functions", "with_parts"]
+__all__ = ["KINDS", "Adapter", "Look", "Matrices", "of_functions", "with_parts"]
 
 _ROWS = 64  # sequences that a model is asked about at once, so that memory is bounded
 
@@ -474,7 +473,7 @@ _TURNED = replace(
     matrices=partial(_multihead_matrices, turned=True),
     positions_first=True,
 )
-ADAPTERS: tuple[Adapter, ...] = (
+KINDS: tuple[Adapter, ...] = (
     Adapter(
         "GPT-2 of Hugging Face",
         lambda model: "GPT2LMHeadModel" in _classes(model),
@@ -501,22 +500,3 @@ ADAPTERS: tuple[Adapter, ...] = (
     ),
     replace(_MULTIHEAD, turned=_TURNED),
 )
-
-
-def adapter_of(model: Any) -> Adapter:
-    """The first entry of `ADAPTERS`, and then of `FAMILIES`, that fits the model.
-
-    Raises
-    ------
-    ValueError
-        If none does.
-    """
-    from yzflow.watching.families import FAMILIES  # which are built of what stands here
-
-    every = (*ADAPTERS, *FAMILIES)
-    for one in every:
-        if one.fits(model):
-            return one
-    known = ", ".join(one.kind for one in every)
-    rule = f"be {known}, or come with `attention` and `logits`"
-    raise checks.reject("model", rule, type(model).__name__)

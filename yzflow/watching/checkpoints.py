@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dynamics.support import checks
-from yzflow.watching.adapters import adapter_of
+from yzflow.watching.kinds import adapter_of
 from yzflow.watching.recorder import Recorder, watch
 from yzflow.watching.recording import Recording
 

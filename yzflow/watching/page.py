@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from html import escape
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -22,9 +22,6 @@ from yzflow.watching.in_the_way import says
 from yzflow.watching.measures import PLACES
 from yzflow.watching.places import Applies
 
-if TYPE_CHECKING:
-    from yzflow.watching.report import WatchReport
-
 __all__ = ["page", "panels"]
 
 _TITLE = "Which theory was right about this training?"
@@ -34,7 +31,7 @@ _SMALL = "margin:.8rem 0 0;font-size:1rem"
 _PLACES = dict(zip(PLACES, ("on the token before", "after the query's own token", "on the first token"), strict=True))
 
 
-def page(report: WatchReport, layers: Sequence[int], heads: Sequence[int]) -> str:
+def page(report: Any, layers: Sequence[int], heads: Sequence[int]) -> str:
     """The report as a statement's page is made: its style, its tables, light or dark."""
     body = [
         f"<header><h1>{_TITLE}</h1><p id='right'>{escape(report.right)}</p></header><main>",
@@ -60,7 +57,7 @@ def page(report: WatchReport, layers: Sequence[int], heads: Sequence[int]) -> st
     return document(_TITLE, "\n".join(body))
 
 
-def _statement(report: WatchReport, one: Applies) -> str:
+def _statement(report: Any, one: Applies) -> str:
     """A statement in a line, whether it speaks, and the margins of its assumptions."""
     rows = sorted(one.margins.items(), key=lambda pair: (not math.isnan(pair[1]), pair[1]))
     cells = [[readable(words), "not known" if math.isnan(margin) else shown_margin(margin)] for words, margin in rows]
@@ -78,7 +75,7 @@ def _badge(one: Applies) -> str:
     return f"<span class='soft'>{len(one.broken)} in the way</span>"
 
 
-def _pictures(report: WatchReport, layers: Sequence[int], heads: Sequence[int]) -> list[str]:
+def _pictures(report: Any, layers: Sequence[int], heads: Sequence[int]) -> list[str]:
     """Panels as pictures in the page, each in a file of its own that a narrow page puts below the others."""
     found = []
     for title, draw in panels(report, layers, heads).items():
@@ -101,7 +98,7 @@ def _pictures(report: WatchReport, layers: Sequence[int], heads: Sequence[int]) 
     return found
 
 
-def panels(report: WatchReport, layers: Sequence[int], heads: Sequence[int]) -> dict[str, Callable[[Axes], None]]:
+def panels(report: Any, layers: Sequence[int], heads: Sequence[int]) -> dict[str, Callable[[Axes], None]]:
     """Title -> a function that draws the panel: gains and places of each head, then entropies and loss."""
     data = report.recording.dataset
     steps = np.maximum(data["step"].values, 0.5)
@@ -125,7 +122,7 @@ def panels(report: WatchReport, layers: Sequence[int], heads: Sequence[int]) -> 
     return found
 
 
-def _gains(axes: Axes, report: WatchReport, steps: np.ndarray, gain: np.ndarray) -> None:
+def _gains(axes: Axes, report: Any, steps: np.ndarray, gain: np.ndarray) -> None:
     """Gains of tokens, (step, token): those that moved most in colour, with their names, and the others in grey."""
     tokens = report.recording.dataset["token"].values
     here = np.flatnonzero(~np.isnan(gain).all(axis=0))

@@ -19,10 +19,11 @@ from dynamics import Optimizer
 from dynamics.support import checks, sealed
 from dynamics.version import __version__
 from yzflow.watching import measures
-from yzflow.watching.adapters import Adapter, Matrices, adapter_of, of_functions, with_inputs, with_parts
+from yzflow.watching.adapters import Adapter, Matrices, of_functions, with_inputs, with_parts
 from yzflow.watching.claimed import known_rivals
 from yzflow.watching.experiments import checked_inputs, tried
 from yzflow.watching.gradients import LEFT, TOLD
+from yzflow.watching.kinds import adapter_of
 from yzflow.watching.places import plain_steps
 from yzflow.watching.rates import induced
 from yzflow.watching.recording import AXES, FORMAT, JOINED, Recording

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import yzflow as yz
-from yzflow.watching.adapters import adapter_of
+from yzflow.watching.kinds import adapter_of
 from yzflow.watching.rates import induced
 
 torch = pytest.importorskip("torch")

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import yzflow as yz
 from dynamics.support import netcdf
-from yzflow.watching.adapters import adapter_of
 from yzflow.watching.gradients import CHANGED, LEFT, UNKNOWN
+from yzflow.watching.kinds import adapter_of
 from yzflow.watching.rates import induced
 from yzflow.watching.recording import LATER_FACTS, Recording
 

@@ -5,7 +5,7 @@ import pytest
 from driving import example
 
 import yzflow as yz
-from yzflow.watching.adapters import adapter_of
+from yzflow.watching.kinds import adapter_of
 from yzflow.watching.recording import Recording
 
 torch = pytest.importorskip("torch")
