@@ -327,7 +327,7 @@ def _split_by(tokenizer: Callable[[str], list[str]], line: str) -> list[str]:
     except Exception as error:
         raised.note(error, f"the tokenizer {getattr(tokenizer, '__qualname__', type(tokenizer).__qualname__)}")
         raise
-    return found if type(found) is list else checks.listed("tokenizer", found, _A_LIST)
+    return found if isinstance(found, list) else checks.listed("tokenizer", found, _A_LIST)
 
 
 def _check_small(vocabulary: Iterable[str], words: Collection[str] | None) -> None:

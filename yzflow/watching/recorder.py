@@ -19,7 +19,7 @@ from dynamics import Optimizer
 from dynamics.support import checks, sealed
 from dynamics.version import __version__
 from yzflow.watching import measures
-from yzflow.watching.adapters import Adapter, Matrices, of_functions, with_inputs, with_parts
+from yzflow.watching.adapters import Adapter, Matrices, first_line, of_functions, with_inputs, with_parts
 from yzflow.watching.claimed import known_rivals
 from yzflow.watching.experiments import checked_inputs, tried
 from yzflow.watching.gradients import LEFT, TOLD
@@ -201,11 +201,8 @@ class Recorder:
         self._inputs = inputs or {}
         self.model, self.adapter, self._probe, self._every = model, adapter, probe, every
         self._learning_rate = learning_rate
-        self._rates, self._batch, self._training = (
-            rates,
-            batch_size,
-            Training(optimizer, positions_first=adapter.positions_first),
-        )
+        self._rates, self._batch = rates, batch_size
+        self._training = Training(optimizer, positions_first=adapter.positions_first)
         self._path = None if path is None else checks.path("path", path)
         self._order = probe.orders(min(len(probe.tokens), _REORDERED))
         self._unknown: set[tuple[int, ...]] = set()  # layers and heads whose attention was not known, and was told
@@ -345,7 +342,7 @@ class Recorder:
                 self._record()
         except Exception as error:  # models and functions of other people can raise anything
             self._next = self._following()
-            why = f"{type(error).__name__}: {error}".splitlines()[0]
+            why = first_line(error)
             if not self._gaps:
                 told = f"step {self._step} could not be recorded ({why}); the training goes on, later gaps are not said"
                 warnings.warn(told, UserWarning, stacklevel=2)
@@ -378,8 +375,8 @@ class Recorder:
             try:
                 found[one.name] = foreseen(one, past)
             except Exception as error:  # other people's code can raise anything, and the training is to go on
-                why = f"{type(error).__name__}: {error}".splitlines()[0]
-                warnings.warn(f"{one.name} foresees nothing at step {self._step}: {why}", UserWarning, stacklevel=2)
+                told = f"{one.name} foresees nothing at step {self._step}: {first_line(error)}"
+                warnings.warn(told, UserWarning, stacklevel=2)
         self._stored.append(past.predicted(found))
 
     def _record(self) -> None:

@@ -14,8 +14,8 @@ from dynamics.support import checks
 
 __all__ = ["Forwards", "Hook", "processes", "untouched", "unwrapped"]
 
-_WRAPPERS = ("DistributedDataParallel", "DataParallel")  # whose forwards are calls to other processes and devices
-_SHARDED = ("FullyShardedDataParallel", "FSDPModule")
+_WRAPPERS = {"DistributedDataParallel", "DataParallel"}  # whose forwards are calls to other processes and devices
+_SHARDED = {"FullyShardedDataParallel", "FSDPModule"}
 _looked_at: list[Any] = []
 
 
@@ -174,11 +174,11 @@ def unwrapped(model: Any) -> Any:
     """
     while True:
         kinds = {one.__name__ for one in type(model).__mro__}
-        if kinds & {*_SHARDED}:
+        if kinds & _SHARDED:
             rule = "hold all of its weights in each process: call `step` with a whole copy, as of a checkpoint"
             raise checks.reject("model", rule, f"{type(model).__name__}, which shares them out")
         inside = getattr(model, "_orig_mod", None) if "OptimizedModule" in kinds else None
-        inside = model.module if kinds & {*_WRAPPERS} else inside
+        inside = model.module if kinds & _WRAPPERS else inside
         if inside is None:
             return model
         model = inside
