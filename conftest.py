@@ -96,9 +96,9 @@ _LONGEST = (
     "tests/dynamics/test_fields.py",
     "tests/dynamics/test_touched_rows.py",
     "tests/dynamics/test_training_options.py",
-    "tests/theory/bounded_dyck/test_false_statements.py",
-    "tests/dynamics/deep/test_training.py",
-    "tests/dynamics/deep/test_model.py",
+    "papers/bounded_dyck/tests/test_false_statements.py",
+    "tools/deep/tests/test_training.py",
+    "tools/deep/tests/test_model.py",
     "tests/dynamics/test_late_times.py",
     "tests/yzflow/test_open_reruns.py",
 )

@@ -16,7 +16,7 @@ from numba import njit
 
 from benchmarks import Study, optional_peer, seconds
 from dynamics import SequenceClasses, sgd_many
-from dynamics._backend.intrinsics import matrix
+from dynamics.backend.intrinsics import matrix
 from dynamics._engine.sgd.run import Run
 from dynamics._model import kernels
 from dynamics.descent import complete

@@ -16,12 +16,12 @@ def run() -> Iterator[Row]:
     try:
         from yzflow_studies.ordinary_dyck import deep as deep_dyck
 
-        from dynamics import deep
-        from dynamics.deep.model import Transformer
+        import yzflow_deep as deep
+        from yzflow_deep.model import Transformer
     except ImportError as error:
         print(f"torch_gpt: left out ({error})")
         return
-    from yzflow.papers.bounded_dyck import training as dyck
+    from yzflow_bounded_dyck import training as dyck
 
     peer.torch.set_num_threads(1)
     language = dyck.LANGUAGE
@@ -55,5 +55,5 @@ def _train(peer, model, data, seed):
 
 
 def _rng(seed, *key):
-    """The generator with which `dynamics.deep.train` draws."""
+    """The generator with which `yzflow_deep.train` draws."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))

@@ -1,14 +1,11 @@
 from . import data as data
-from . import deep as deep
 from . import extensions as extensions
 from . import noise as noise
 from . import observables as observables
 from . import options as options
 from . import support as support
-from . import units as units
 from ._model.objective import Objective as Objective
 from .bags import Bags as Bags
-from .data import DyckLanguage as DyckLanguage
 from .data import SequenceClasses as SequenceClasses
 from .data import TextCorpus as TextCorpus
 from .data import read_data as read_data

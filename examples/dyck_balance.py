@@ -28,10 +28,10 @@ from yzflow_studies.words_and_prefixes.words import ARCHITECTURES, KINDS
 
 from dynamics.support import checks
 from dynamics.support.netcdf import save_dataset
-from theory import balance
-from theory.bounded_dyck import lottery, transformers
+from yzflow_bounded_dyck import balance
+from yzflow_bounded_dyck import lottery, transformers
 from yzflow import figures, scripts
-from yzflow.papers.bounded_dyck import training as dyck
+from yzflow_bounded_dyck import training as dyck
 
 FIGURES = (*over_training.FIGURES, *embeddings.FIGURES, *parts.FIGURES)
 

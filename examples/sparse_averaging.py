@@ -19,14 +19,14 @@ from yzflow_studies.match2_margins import study as match2_margins
 from yzflow_studies.moment_curve import study as moments
 from yzflow_studies.random_keys import study as keys
 
-from dynamics.data import averaging as tasks
+from yzflow_sparse_averaging import instances as tasks
 from dynamics.support.files import replacing
 from dynamics.support.netcdf import save_dataset
 from dynamics.support.progress import Progress
-from dynamics.units.attention_unit import attention_weights
-from theory import averaging
-from theory.sparse_averaging.proofs import groups
-from theory.sparse_averaging.sizes import below_bound
+from yzflow_sparse_averaging.trained.attention_unit import attention_weights
+from yzflow_sparse_averaging import averaging
+from yzflow_sparse_averaging.proofs import groups
+from yzflow_sparse_averaging.sizes import below_bound
 from yzflow import figures, scripts
 
 ERROR = 0.01

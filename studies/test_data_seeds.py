@@ -6,11 +6,11 @@ import inspect
 import numpy as np
 import pytest
 
-from dynamics import DyckLanguage
-from yzflow.papers.bounded_dyck import tasks, training
+from yzflow_bounded_dyck import DyckLanguage
+from yzflow_bounded_dyck import tasks, training
 
 TRAINERS = (
-    ("yzflow.papers.bounded_dyck.training", "trained"),
+    ("yzflow_bounded_dyck.training", "trained"),
     ("yzflow_studies.dyck_balance.values", "lengths"),
     ("yzflow_studies.dyck_embeddings.values", "table"),
     ("yzflow_studies.dyck_galleries.study", "heads"),

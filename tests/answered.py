@@ -19,11 +19,12 @@ from driving import quietly
 from saved_kinds import parts
 
 import yzflow as yz
-from dynamics import SequenceClasses, deep
+from dynamics import SequenceClasses
+import yzflow_deep as deep
 from dynamics.fields.table import SYSTEMS
 from dynamics.support.canonical import canonical
-from dynamics.units.linear_query import LinearQueryUnit
-from dynamics.units.qsa import train_qsa
+from yzflow_sparse_averaging.trained.linear_query import LinearQueryUnit
+from yzflow_sparse_averaging.trained.qsa import train_qsa
 from theory import statements
 from theory.enclosures.cells import Cell
 from theory.enclosures.keeping import kept, kept_cell
@@ -252,7 +253,7 @@ ANSWERED: dict[str, dict[str, Question]] = {
     "yzflow-qsa-training-1": {
         "qsa": Question(
             trained_qsa,
-            "dynamics.units.qsa:_Run._step",
+            "yzflow_sparse_averaging.trained.qsa:_Run._step",
             {
                 "an option": {"learning_rate": 0.2},
                 "a seed": {"seed": 1},
@@ -261,14 +262,14 @@ ANSWERED: dict[str, dict[str, Question]] = {
         ),
         "qsa from a unit": Question(
             lambda folder, **changes: trained_qsa(folder, **{"init": unit(0)} | changes),
-            "dynamics.units.qsa:_Run._step",
+            "yzflow_sparse_averaging.trained.qsa:_Run._step",
             {"content of equal sizes": {"init": unit(1)}, "a pool": {"seed": np.random.SeedSequence(0, pool_size=8)}},
         ),
     },
     "yzflow-deep-checkpoint-1": {
         "deep": Question(
             trained_deep,
-            "dynamics.deep.training:step_all",
+            "yzflow_deep.training:step_all",
             {
                 "an option": {"momentum": 0.5, "optimizer": "sgd"},
                 "a rate": {"learning_rate": 0.2},
@@ -337,7 +338,7 @@ ANSWERED: dict[str, dict[str, Question]] = {
     "yzflow-recording-1": {
         "recording": Question(
             recorded,
-            "yzflow.watching.recorder:Recorder._record",
+            "yzflow_watch.recorder:Recorder._record",
             {
                 "tokens": {"tokens": watched_layers.draw(_CLASSES, 4, 8, np.random.default_rng(1))},
                 "fewer next tokens": {"n_classes": 1},

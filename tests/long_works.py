@@ -18,7 +18,7 @@ from dynamics import gradient_flow_ensemble
 from dynamics.support import files
 from yzflow.audits import audit, survival  # noqa: F401  # before a process forks, and not in each
 from yzflow.fuzzing import blocks
-from yzflow.watching.recording import Recording
+from yzflow_watch.recording import Recording
 
 SWEEP = """
 task = "sweep_tasks:arrays"

@@ -11,16 +11,17 @@ import xarray as xr
 from own_flows import Logistic
 
 import yzflow as yz
-from dynamics import deep, linear_noise
+import yzflow_deep as deep
+from dynamics import linear_noise
 from dynamics.support import archive, netcdf, sealed
-from dynamics.units.qsa import load_training, train_qsa
+from yzflow_sparse_averaging.trained.qsa import load_training, train_qsa
 from theory.enclosures import Enclosure
 from theory.enclosures.cells import Cell, CellEnclosure, decide_cell
 from yzflow.audits import survival
 from yzflow.sweeps.runs import Result, key
 from yzflow.sweeps.store import Store
 from yzflow.sweeps.sweep import load_sweep
-from yzflow.watching.recording import Recording
+from yzflow_watch.recording import Recording
 
 IDENTITY = {"schema": 2, "task": "t", "version": 1, "configuration": {"a": 1}, "seed": 0}
 _QSA = {"n_tokens": 4, "subset_size": 2, "embedding_dim": 3, "value_dim": 2, "steps": 2, "batch_size": 2}

@@ -7,7 +7,8 @@ find more than the round ones hypothesis prefers.
 import numpy as np
 from hypothesis import strategies as st
 
-from dynamics import Bags, DyckLanguage, Layer, SequenceClasses
+from dynamics import Bags, Layer, SequenceClasses
+from yzflow_bounded_dyck import DyckLanguage
 
 SEEDS = st.integers(0, 2**32 - 1)
 LOGIT_SCALES = st.sampled_from([0.0, 0.3, 3.0, 30.0])

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from meaning import SEEDS, evaluates
 
-from dynamics.data.averaging import match2, match3
-from theory.sparse_averaging import matching, protocols
+from yzflow_sparse_averaging.instances import match2, match3
+from yzflow_sparse_averaging import matching, protocols
 
 
 @evaluates("match2_errors", "match3_errors")

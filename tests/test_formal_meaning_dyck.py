@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from meaning import SEEDS, evaluates
 
-from dynamics import DyckLanguage, Layer
-from theory.bounded_dyck import balance, hypotheses, measures
-from theory.bounded_dyck.proofs import theorem2
+from yzflow_bounded_dyck import DyckLanguage
+from dynamics import Layer
+from yzflow_bounded_dyck import balance, hypotheses, measures
+from yzflow_bounded_dyck.proofs import theorem2
 
 
 def prefix16(w, j):

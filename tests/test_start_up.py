@@ -85,7 +85,7 @@ def test_public_names_are_those_of_the_stub_and_nothing_else(package):
     program = (
         f"import {package.__name__} as p, importlib, pkgutil; before = dir(p)\n"
         "for module in pkgutil.iter_modules(p.__path__, p.__name__ + '.'):\n"
-        "    if module.name != 'dynamics.deep': importlib.import_module(module.name)  # an extra\n"
+        "    if module.name != 'yzflow_deep': importlib.import_module(module.name)  # an extra\n"
         "assert dir(p) == before, set(dir(p)) ^ set(before); print(*before)"
     )
     assert set(python(program).split()) == set(names)
@@ -101,7 +101,7 @@ def test_the_public_face_is_about_fifty_names():
 def test_a_plain_import_offers_what_lies_deeper():
     program = (
         "import yzflow as yz, dynamics, theory\n"
-        "dynamics.observables.entropy; dynamics.data.dyck.DyckLanguage; dynamics.support.checks.positive\n"
+        "dynamics.observables.entropy; yzflow_bounded_dyck.dyck.DyckLanguage; dynamics.support.checks.positive\n"
         "theory.early; theory.balance.residual; theory.statements.Statement\n"
         "assert 'Scan and Snap: Theorem 3' in yz.statements.REGISTER\n"
         "assert 'figure3' in dir(yz.figures) and yz.figures.figure3.number == 3\n"

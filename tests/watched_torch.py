@@ -6,7 +6,7 @@ import random
 import numpy as np
 import pytest
 
-from yzflow.watching.untouched import unwrapped
+from yzflow_watch.untouched import unwrapped
 
 torch = pytest.importorskip("torch")
 

@@ -23,7 +23,7 @@ def writers():
 
     from dynamics import Bags, SequenceClasses, gradient_flow
     from dynamics.support import files, netcdf
-    from dynamics.units.qsa import train_qsa
+    from yzflow_sparse_averaging.trained.qsa import train_qsa
     from yzflow import cli, figures
     from yzflow.sweeps.runs import Result
     from yzflow.sweeps.store import Store

@@ -1,12 +1,9 @@
 from . import enclosures as enclosures
 from . import statements as statements
 from . import symbolic as symbolic
-from .bounded_dyck import balance as balance
-from .bounded_dyck import pruning as pruning
 from .enclosures.enclosing import enclose as enclose
 from .scan_and_snap import attention as attention
 from .scan_and_snap import decoder as decoder
 from .scan_and_snap import early as early
 from .scan_and_snap import token_estimates as token_estimates
 from .scan_and_snap import tokens as tokens
-from .sparse_averaging import averaging as averaging

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from yzflow.pages.explorer.registry import Panel
     from yzflow.pages.live import Views
     from yzflow.sweeps.runs import Task
-    from yzflow.watching.places import Place
-    from yzflow.watching.rivals import Rival
+    from yzflow_watch.places import Place
+    from yzflow_watch.rivals import Rival
 
 __all__ = ["Later", "Paper", "later", "paper_of", "papers", "register"]
 
@@ -116,8 +116,8 @@ class Paper:
     own : callable, optional
         ``(data=.., eta_y=.., ..)`` -> `yzflow.audits.case.OwnCase`: a reader's own data and training.
     watched : callable, optional
-        Recording -> `yzflow.watching.places.Place`: where a training that others run stands, for `yzflow.watch`.
-    rivals : tuple of yzflow.watching.rivals.Rival
+        Recording -> `yzflow_watch.places.Place`: where a training that others run stands, for `yzflow.watch`.
+    rivals : tuple of yzflow_watch.rivals.Rival
         What the theory foresees of such a training.
     drawing : callable, optional
         (choose, level=.., assumed=.., outside=..) -> a setting inside the assumptions, by choices of a

@@ -49,7 +49,7 @@ DRAWN = HERE / "sample.txt"
 SOURCES = {
     "dynamics": [
         "dynamics/_engine/*.py", "dynamics/_engine/sgd/*.py", "dynamics/_model/*.py", "dynamics/fields/*.py",
-        "dynamics/optimizers/*.py", "dynamics/units/*.py", "dynamics/data/*.py",
+        "dynamics/optimizers/*.py", "papers/sparse_averaging/yzflow_sparse_averaging/trained/*.py", "dynamics/data/*.py",
         "dynamics/bags.py", "dynamics/descent.py", "dynamics/ensemble.py", "dynamics/extensions.py", "dynamics/flow.py",
         "dynamics/layer.py", "dynamics/observables.py", "dynamics/options.py", "dynamics/trajectory.py",
     ],
@@ -60,7 +60,7 @@ TESTS = {
     "dynamics": ["tests/dynamics", "dynamics"],
     "theory": ["tests/theory", "theory"],
 }
-IGNORED = ["tests/dynamics/deep", "tests/dynamics/support", "dynamics/deep", "dynamics/support"]
+IGNORED = ["tools/deep/tests", "tests/dynamics/support", "tools/deep/yzflow_deep", "dynamics/support"]
 INTERPRETED = {"dynamics": "1", "theory": "0"}
 PER_TEST = {"dynamics": 0.8, "theory": 1.5}  # seconds; what takes longer is not traced to its end
 FIRST_TESTS, ALL_TESTS = 10.0, 300.0  # seconds of tests that a mutant meets at first, and what is left of it later

@@ -39,7 +39,7 @@ class GPT(nn.Module):
 
 
 def start(model) -> GPT:
-    """A GPT with the weights of a `dynamics.deep.model.Transformer`."""
+    """A GPT with the weights of a `yzflow_deep.model.Transformer`."""
     a = model.architecture
     gpt = GPT(a.vocab_size, a.n_outputs, n_layers=a.n_layers, width=a.width)
     pairs = [(gpt.embedding.weight, model.embedding), (gpt.decoder.weight, model.decoder.T)]

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from dynamics._backend import lanes as rows_of_lanes
-from dynamics._backend.compiled import kernel
-from dynamics._backend.lanes import LANES, filled, larger, load, sqrt, store, where
+from dynamics.backend import lanes as rows_of_lanes
+from dynamics.backend.compiled import kernel
+from dynamics.backend.lanes import LANES, filled, larger, load, sqrt, store, where
 from dynamics._model import small
 from dynamics._model.small import exp
 

@@ -25,9 +25,9 @@ from typing import Any
 
 import numpy as np
 
-from dynamics._backend import lanes as rows_of_lanes
-from dynamics._backend.compiled import kernel
-from dynamics._backend.lanes import LANES, absolute, filled, larger, load, store, where
+from dynamics.backend import lanes as rows_of_lanes
+from dynamics.backend.compiled import kernel
+from dynamics.backend.lanes import LANES, absolute, filled, larger, load, store, where
 from dynamics._engine import lane_field, tableau
 from dynamics._engine.lane_field import decoded, field, losses_of, numbers_of
 from dynamics._engine.lane_records import Asked, Lanes, State

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dynamics._backend.compiled import address, call, kernel
+from dynamics.backend.compiled import address, call, kernel
 from dynamics._engine import tableau
 from dynamics._engine.steps import Bind, Dop853, Interpolant
 from dynamics._engine.tableau import E3, E5, EXTENDED, STAGES, A, C, D

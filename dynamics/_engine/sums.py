@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dynamics._backend.compiled import kernel
+from dynamics.backend.compiled import kernel
 
 _OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract"}}
 # Numbers that a pass keeps in the processor's cache.

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dynamics._backend import intrinsics
-from dynamics._backend.compiled import kernel
-from dynamics._backend.intrinsics import as_read_only, borrowed, matrix, underflow
+from dynamics.backend import intrinsics
+from dynamics.backend.compiled import kernel
+from dynamics.backend.intrinsics import as_read_only, borrowed, matrix, underflow
 from dynamics._model import kernels
 from dynamics._model.batch import Batch
 from dynamics._model.kernels import first_integers, larger

@@ -1,6 +1,6 @@
 """The numba kernels that loss and gradient of a layer are made of, and its attention: see `gradient`.
 
-`factored` has a form of the gradient for large flows, `dynamics._backend.intrinsics` what numba's language lacks.
+`factored` has a form of the gradient for large flows, `dynamics.backend.intrinsics` what numba's language lacks.
 
 Bags come as a `Batch`, in groups that share query, next token and tokens, so that the products of a group are matrix
 products. ``multiplicity[c]`` next tokens share column c of Y. An empty V (no rows) stands for the identity.
@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from dynamics._backend import intrinsics
-from dynamics._backend.compiled import kernel
-from dynamics._backend.intrinsics import borrowed, float32_of_bits, matrix, number_of, rank_of
+from dynamics.backend import intrinsics
+from dynamics.backend.compiled import kernel
+from dynamics.backend.intrinsics import borrowed, float32_of_bits, matrix, number_of, rank_of
 
 _OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract"}, "uses": (intrinsics,)}
 

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dynamics._backend import lanes
-from dynamics._backend.compiled import kernel
-from dynamics._backend.lanes import (
+from dynamics.backend import lanes
+from dynamics.backend.compiled import kernel
+from dynamics.backend.lanes import (
     LANES,
     filled,
     floor,

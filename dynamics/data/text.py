@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics._backend.compiled import kernel
+from dynamics.backend.compiled import kernel
 from dynamics.bags import Bags
 from dynamics.support import checks, names, raised
 from dynamics.support.checks import read_only

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from dynamics._backend import intrinsics
-from dynamics._backend.compiled import kernel
-from dynamics._backend.intrinsics import as_read_only
+from dynamics.backend import intrinsics
+from dynamics.backend.compiled import kernel
+from dynamics.backend.intrinsics import as_read_only
 from dynamics._model import gradient, kernels
 from dynamics._model.batch import Batch
 from dynamics._model.gradient import plain

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dynamics._backend.compiled import by_type, kernel
+from dynamics.backend.compiled import by_type, kernel
 from dynamics.optimizers.table import Moments, Velocity
 
 _OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract"}}

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 
-from dynamics._backend.modes import COMPILATION, threads
-from dynamics._backend.processor import processor
+from dynamics.backend.modes import COMPILATION, threads
+from dynamics.backend.processor import processor
 from dynamics.version import __version__
 
 _PACKAGES = ("numpy", "scipy", "numba", "xarray")

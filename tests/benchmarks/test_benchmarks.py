@@ -27,7 +27,7 @@ from benchmarks import (
     work_precision,
 )
 from benchmarks.__main__ import main, names
-from dynamics._backend import plain_views
+from dynamics.backend import plain_views
 from dynamics._model import kernels
 from dynamics.optimizers import _kernels as updates
 

@@ -9,7 +9,7 @@ from latex import value
 
 from theory import decoder
 from theory.scan_and_snap.proofs import slowdown, theorem4
-from theory.sparse_averaging.proofs import groups, transform
+from yzflow_sparse_averaging.proofs import groups, transform
 from theory.statements import REGISTER
 from yzflow.values.marks import bare
 

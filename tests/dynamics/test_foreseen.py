@@ -4,28 +4,15 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from dynamics import (
-    Bags,
-    DyckLanguage,
-    IntegrationError,
-    Layer,
-    Objective,
-    SequenceClasses,
-    Solver,
-    Trajectory,
-    flow,
-    gradient_flow,
-    gradient_flow_ensemble,
-    sgd,
-    sgd_many,
-)
-from dynamics.data import averaging as tasks
+from dynamics import Bags, IntegrationError, Layer, Objective, SequenceClasses, Solver, Trajectory, flow, gradient_flow, gradient_flow_ensemble, sgd, sgd_many
+from yzflow_bounded_dyck import DyckLanguage
+from yzflow_sparse_averaging import instances as tasks
 from dynamics.support import checks
-from dynamics.units.linear_query import LinearQueryUnit
-from dynamics.units.qsa import train_qsa
-from theory.bounded_dyck import balance, pruning
-from theory.bounded_dyck.networks import ReluNetwork
-from theory.bounded_dyck.transformers import random_transformer
+from yzflow_sparse_averaging.trained.linear_query import LinearQueryUnit
+from yzflow_sparse_averaging.trained.qsa import train_qsa
+from yzflow_bounded_dyck import balance, pruning
+from yzflow_bounded_dyck.networks import ReluNetwork
+from yzflow_bounded_dyck.transformers import random_transformer
 from theory.enclosures import enclose_flow
 from theory.scan_and_snap import decoder
 
@@ -201,7 +188,7 @@ def test_a_step_of_minutes_is_refused():
 
 
 def test_transformers_are_counted_before_they_are_made():
-    deep = pytest.importorskip("dynamics.deep")
+    deep = pytest.importorskip("yzflow_deep")
     small, data = deep.Architecture(5, width=4), deep.Sequences([[0, 1, 2]], [[1, 2, 3]])
     options = {"learning_rate": 0.1, "steps": 1}
     for name, call in (
@@ -230,7 +217,7 @@ def test_transformers_are_counted_before_they_are_made():
     ],
 )
 def test_weights_are_counted_as_they_are_made(options):
-    deep = pytest.importorskip("dynamics.deep")
+    deep = pytest.importorskip("yzflow_deep")
     import jax
 
     a = deep.Architecture(6, width=4, **options)

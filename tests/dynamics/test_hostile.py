@@ -30,48 +30,20 @@ from public import public
 
 import dynamics
 import theory
-from dynamics import (
-    Bags,
-    DyckLanguage,
-    Embedding,
-    Field,
-    Layer,
-    Objective,
-    Optimizer,
-    Run,
-    Schedule,
-    SequenceClasses,
-    Solver,
-    TextCorpus,
-    Trajectory,
-    data,
-    descend,
-    extensions,
-    flow,
-    gradient_flow,
-    gradient_flow_ensemble,
-    gradient_noise,
-    integrate,
-    linear_noise,
-    observables,
-    options,
-    register_field,
-    sgd,
-    sgd_many,
-    stochastic_flow,
-)
+from dynamics import Bags, Embedding, Field, Layer, Objective, Optimizer, Run, Schedule, SequenceClasses, Solver, TextCorpus, Trajectory, data, descend, extensions, flow, gradient_flow, gradient_flow_ensemble, gradient_noise, integrate, linear_noise, observables, options, register_field, sgd, sgd_many, stochastic_flow
+from yzflow_bounded_dyck import DyckLanguage
 from dynamics.bags import population_of
-from dynamics.data import averaging as tasks
+from yzflow_sparse_averaging import instances as tasks
 from dynamics.fields.table import SYSTEMS
 from dynamics.support import netcdf
-from dynamics.units import attention_unit as units
-from dynamics.units import linear_query, qsa
+from yzflow_sparse_averaging.trained import attention_unit as units
+from yzflow_sparse_averaging.trained import linear_query, qsa
 from theory import papers
 from theory.papers import built_in
 
 pytestmark = pytest.mark.slow
 
-deep = pytest.importorskip("dynamics.deep")
+deep = pytest.importorskip("yzflow_deep")
 
 
 # Modules whose names are no calls for users: helpers, proofs and checks that take each other's objects.

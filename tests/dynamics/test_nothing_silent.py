@@ -6,11 +6,12 @@ import pickle
 import numpy as np
 import pytest
 
-from dynamics import Bags, DyckLanguage, Embedding, Layer, SequenceClasses, TextCorpus, gradient_flow, sgd
-from dynamics.data import averaging as tasks
+from dynamics import Bags, Embedding, Layer, SequenceClasses, TextCorpus, gradient_flow, sgd
+from yzflow_bounded_dyck import DyckLanguage
+from yzflow_sparse_averaging import instances as tasks
 from dynamics.support import checks
-from dynamics.units.attention_unit import AttentionUnit, FixedPoint, MultiHeadLayer, TensorAttentionUnit, Transformer
-from dynamics.units.linear_query import LinearQueryUnit
+from yzflow_sparse_averaging.trained.attention_unit import AttentionUnit, FixedPoint, MultiHeadLayer, TensorAttentionUnit, Transformer
+from yzflow_sparse_averaging.trained.linear_query import LinearQueryUnit
 
 WIDTHS = [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64]
 
@@ -52,7 +53,7 @@ def test_integers_beyond_int64_are_shown_as_they_are():
 
 
 def test_tokens_beyond_int32_are_refused():
-    deep = pytest.importorskip("dynamics.deep")
+    deep = pytest.importorskip("yzflow_deep")
     with pytest.raises(ValueError, match=r"`inputs` must hold indices below 2147483648, but got 2147483649"):
         deep.Sequences([[2**31 + 1]], [[0]])
 

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynamics import Bags, Layer, Objective, SequenceClasses, gradient_flow
-from dynamics._backend import lanes
-from dynamics._backend.compiled import kernel
-from dynamics._backend.lanes import LANES, highest, load_at, store_at, total
+from dynamics.backend import lanes
+from dynamics.backend.compiled import kernel
+from dynamics.backend.lanes import LANES, highest, load_at, store_at, total
 from dynamics._engine import stages
 from dynamics._model import small
 from dynamics._model.problem import Problem

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from numba import njit
 
 from dynamics import Bags, Layer, Objective, SequenceClasses, Solver, gradient_flow
-from dynamics._backend.compiled import address, call
-from dynamics._backend.modes import IN_PYTHON
+from dynamics.backend.compiled import address, call
+from dynamics.backend.modes import IN_PYTHON
 from dynamics._engine import stages as stages_module
 from dynamics._engine import symmetry
 from dynamics._engine.stages import Trial, take

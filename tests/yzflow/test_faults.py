@@ -19,7 +19,7 @@ from saved_kinds import IDENTITY
 
 import yzflow as yz
 from dynamics.support import files
-from dynamics.units.qsa import train_qsa
+from yzflow_sparse_averaging.trained.qsa import train_qsa
 from theory.enclosures import enclose_flow
 from yzflow.audits.enclosing import Enclose
 from yzflow.sweeps.runs import Result, key
@@ -210,7 +210,7 @@ READ_ONLY = """
 import os, sys
 import yzflow as yz
 from dynamics.support import files
-from dynamics.units.qsa import train_qsa
+from yzflow_sparse_averaging.trained.qsa import train_qsa
 from saved import CLASSES, RATES
 from yzflow.audits import survival
 from yzflow.audits.enclosing import Enclose

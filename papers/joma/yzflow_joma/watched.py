@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from yzflow.watching.rivals import (
+from yzflow_watch.rivals import (
     SURE,
     Recording,
     future,

@@ -8,8 +8,8 @@ import xarray as xr
 from figure_rules import drawn
 
 from dynamics import Layer, gradient_flow, sgd
-from theory.bounded_dyck import approximate, balance
-from yzflow.papers.bounded_dyck import training as dyck
+from yzflow_bounded_dyck import approximate, balance
+from yzflow_bounded_dyck import training as dyck
 from yzflow_studies.balance_in_training import study
 
 TIMES = (0, 2, 4)

@@ -8,7 +8,7 @@ import xarray as xr
 
 from theory.values import Study
 from yzflow import intervals
-from yzflow.papers.bounded_dyck import training as dyck
+from yzflow_bounded_dyck import training as dyck
 from yzflow_studies.balance_in_training import study
 
 _KINDS = ("residual", "miss", "violation", "excess", "allowed", "borne", "short", "long", "longest", "exposed")

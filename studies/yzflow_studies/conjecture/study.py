@@ -13,12 +13,12 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from dynamics.data import averaging as tasks
+from yzflow_sparse_averaging import instances as tasks
 from dynamics.support.progress import Progress
-from theory import averaging
+from yzflow_sparse_averaging import averaging
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLACK, BLUE, ORANGE, VERMILION, canvas, styled
-from yzflow.papers.sparse_averaging.constructions import TRIPLES, promised_product
+from yzflow_sparse_averaging.constructions import TRIPLES, promised_product
 
 PROMISED = tuple(2**k for k in range(4, 41, 2))
 

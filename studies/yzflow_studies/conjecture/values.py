@@ -6,11 +6,11 @@ from functools import partial
 
 import numpy as np
 
-from dynamics.data import averaging as tasks
-from theory import averaging
-from theory.sparse_averaging.sizes import below_bound
+from yzflow_sparse_averaging import instances as tasks
+from yzflow_sparse_averaging import averaging
+from yzflow_sparse_averaging.sizes import below_bound
 from theory.values import Study
-from yzflow.papers.sparse_averaging.constructions import TRIPLES, promised_product
+from yzflow_sparse_averaging.constructions import TRIPLES, promised_product
 from yzflow_studies.conjecture.study import triple_sizes
 
 

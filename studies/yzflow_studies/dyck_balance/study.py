@@ -12,12 +12,13 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from dynamics import DyckLanguage, Layer, Trajectory, gradient_flow, sgd
+from yzflow_bounded_dyck import DyckLanguage
+from dynamics import Layer, Trajectory, gradient_flow, sgd
 from dynamics.support import checks
-from theory import balance
+from yzflow_bounded_dyck import balance
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLACK, CATEGORIES, canvas, log_ticks, ordered_colours, styled
-from yzflow.papers.bounded_dyck import training as dyck
+from yzflow_bounded_dyck import training as dyck
 from yzflow_studies.dyck_embeddings.study import probe_labels
 from yzflow_studies.maps import causal_map
 

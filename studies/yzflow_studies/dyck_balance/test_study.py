@@ -11,9 +11,10 @@ from figure_rules import labelled
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamics import DyckLanguage, sgd
-from theory import balance
-from yzflow.papers.bounded_dyck import training as dyck
+from yzflow_bounded_dyck import DyckLanguage
+from dynamics import sgd
+from yzflow_bounded_dyck import balance
+from yzflow_bounded_dyck import training as dyck
 from yzflow_studies.dyck_balance import study
 
 FIGURES = {entry.name: entry for entry in study.FIGURES}

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from dynamics import DyckLanguage
-from theory.bounded_dyck import balance, silence
+from yzflow_bounded_dyck import DyckLanguage
+from yzflow_bounded_dyck import balance, silence
 from theory.values import Study, stored
 from yzflow import intervals
-from yzflow.papers.bounded_dyck import training
+from yzflow_bounded_dyck import training
 from yzflow_studies.dyck_balance.study import flow_and_sgd
 from yzflow_studies.words_and_prefixes.ranks import rank_correlation
 

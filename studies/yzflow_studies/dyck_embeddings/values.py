@@ -8,7 +8,7 @@ import xarray as xr
 
 from theory.values import Study
 from yzflow import intervals
-from yzflow.papers.bounded_dyck import training
+from yzflow_bounded_dyck import training
 from yzflow_studies.dyck_embeddings import study
 
 NAMES = dict(zip(training.ARCHITECTURES, ("Z free", "(19)", "(20)", "(21)"), strict=True))

@@ -18,11 +18,11 @@ import xarray as xr
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from dynamics import DyckLanguage
+from yzflow_bounded_dyck import DyckLanguage
 from dynamics.support import checks
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLACK, BLUE, VERMILION, canvas, styled
-from yzflow.papers.bounded_dyck import training as dyck
+from yzflow_bounded_dyck import training as dyck
 from yzflow.sweeps.runs import Task
 from yzflow.sweeps.store import Store
 from yzflow.sweeps.sweep import sweep
@@ -78,7 +78,7 @@ def last_unmatched(prefix: Sequence[int]) -> list[tuple[int, int]]:
 
 def standard_run(configuration: Mapping[str, Any], seed: int) -> dict:
     """One standard 2-layer transformer trained on prefixes: maps of its last layer, accuracy."""
-    from dynamics import deep as transformers
+    import yzflow_deep as transformers
 
     language, positions = dyck.LANGUAGE, configuration["positions"]
     place = None if positions == "none" else positions

@@ -8,7 +8,7 @@ import xarray as xr
 
 from theory.values import Study, stored
 from yzflow import intervals
-from yzflow.papers.bounded_dyck import training as dyck
+from yzflow_bounded_dyck import training as dyck
 from yzflow_studies.dyck_embeddings.study import random_variation, variation
 from yzflow_studies.dyck_galleries import study
 from yzflow_studies.ordinary_dyck import deep

@@ -4,7 +4,7 @@ import inspect
 from typing import Any
 
 from theory.values import Study
-from yzflow.papers.bounded_dyck import training
+from yzflow_bounded_dyck import training
 
 
 def defaults() -> dict[str, Any]:

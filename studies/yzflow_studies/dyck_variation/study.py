@@ -17,19 +17,19 @@ import scipy.stats
 import xarray as xr
 from matplotlib.figure import Figure
 
-from dynamics import DyckLanguage
+from yzflow_bounded_dyck import DyckLanguage
 from dynamics.support import checks
 from yzflow import intervals
 from yzflow.audits.fates import holm
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLACK, CATEGORIES, canvas, styled
-from yzflow.papers.bounded_dyck import training as dyck
+from yzflow_bounded_dyck import training as dyck
 from yzflow_studies.dyck_embeddings.study import distances, over_pairs, random_variation
 from yzflow_studies.ordinary_dyck import deep as deep_dyck
 from yzflow_studies.precise_dyck import precise
 
 if TYPE_CHECKING:
-    from dynamics.deep import Architecture, Transformer
+    from yzflow_deep import Architecture, Transformer
 
 PAPER = "Bounded Dyck"
 N_BASE = 12  # seeds of the base
@@ -99,7 +99,7 @@ def probes(language: DyckLanguage) -> np.ndarray:
 
 def architecture(setting: Setting, language: DyckLanguage) -> Architecture:
     """A GPT of two layers and one head, as `yzflow_studies.ordinary_dyck.deep` trains it, by the setting."""
-    from dynamics import deep
+    import yzflow_deep as deep
 
     longest = deep_dyck.data(language, n=1).inputs.shape[1]
     return deep.Architecture(
@@ -113,7 +113,7 @@ def scaled_start(architecture: Architecture, scale: float, seed: int) -> Transfo
     """The start of a seed with all matrices but the embedding, which has GPT-2's scale, at another scale."""
     import jax
 
-    from dynamics.deep import Transformer
+    from yzflow_deep import Transformer
 
     def moved(path, leaf):
         matrix = leaf.ndim > 1 and getattr(path[0], "name", "") != "embedding"
@@ -152,7 +152,7 @@ def trained(
         Over seed: ``attention(time, probe, layer, row, position)`` at the start and the end, ``accuracy(closing)``,
         ``loss`` and ``diverged``.
     """
-    from dynamics import deep
+    import yzflow_deep as deep
 
     checks.instance("setting", setting, Setting)
     shape = architecture(setting, language)

@@ -8,7 +8,7 @@ import scipy.stats
 import xarray as xr
 from figure_rules import drawn
 
-from dynamics import DyckLanguage
+from yzflow_bounded_dyck import DyckLanguage
 from yzflow_studies.dyck_embeddings.study import distances, over_pairs, random_variation, variation
 from yzflow_studies.dyck_variation import study
 
@@ -164,7 +164,7 @@ def test_the_figure_draws_variations_and_claims_the_verdicts(runs):
 @pytest.mark.slow
 def test_a_start_at_gpt2_s_scale_and_runs_that_go_on(tmp_path):
     pytest.importorskip("jax", reason="the extra `deep` is not installed")
-    from dynamics import deep
+    import yzflow_deep as deep
 
     language = DyckLanguage(2, 3)
     shape = study.architecture(study.Setting("x", width=64), language)

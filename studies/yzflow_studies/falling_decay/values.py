@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from dynamics import DyckLanguage
-from theory.bounded_dyck.proofs import theorem2, weight_decay
+from yzflow_bounded_dyck import DyckLanguage
+from yzflow_bounded_dyck.proofs import theorem2, weight_decay
 from theory.values import Study, stored
 from yzflow import intervals
 from yzflow_studies.falling_decay import study

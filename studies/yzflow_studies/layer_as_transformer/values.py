@@ -10,7 +10,7 @@ from theory.values import Study
 
 def agree(tokens: int, length: int, rows: int, steps: int, eta: float) -> dict[str, float]:
     """How far Z and Y of a transformer with orthonormal embeddings are from the layer's after full-batch steps."""
-    from dynamics import deep
+    import yzflow_deep as deep
 
     rng = np.random.default_rng(0)
     text = rng.integers(tokens, size=(rows, length + 1))

@@ -18,15 +18,16 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from dynamics import DyckLanguage, Layer
-from dynamics.data.dyck import EMBEDDINGS
+from yzflow_bounded_dyck import DyckLanguage
+from dynamics import Layer
+from yzflow_bounded_dyck.dyck import EMBEDDINGS
 from dynamics.support import checks
 from dynamics.support.netcdf import kept
-from theory.bounded_dyck import balance, gpt
+from yzflow_bounded_dyck import balance, gpt
 from yzflow import intervals
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLACK, CATEGORIES, canvas, log_ticks, styled
-from yzflow.papers.bounded_dyck import training as dyck
+from yzflow_bounded_dyck import training as dyck
 from yzflow_studies.dyck_embeddings.study import random_variation, stack_share, variation
 
 UNITS = 128  # of the feed-forward part, four times the width
@@ -131,7 +132,7 @@ _LINKS = {
 
 
 def residual_link(language: DyckLanguage = dyck.LANGUAGE, *, noise: float = 0.1, seed: int = 0) -> xr.Dataset:
-    """Smallest and largest of `theory.bounded_dyck.gpt.distances` for a balanced and an unbalanced layer.
+    """Smallest and largest of `yzflow_bounded_dyck.gpt.distances` for a balanced and an unbalanced layer.
 
     Parameters
     ----------

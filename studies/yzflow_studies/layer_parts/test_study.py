@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from dynamics import DyckLanguage, sgd
+from yzflow_bounded_dyck import DyckLanguage
+from dynamics import sgd
 from dynamics.support.netcdf import save_dataset
-from yzflow.papers.bounded_dyck import training as dyck
+from yzflow_bounded_dyck import training as dyck
 from yzflow_studies.dyck_embeddings.study import variation
 from yzflow_studies.layer_parts import study
 

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from dynamics import DyckLanguage
-from theory.bounded_dyck import gpt
+from yzflow_bounded_dyck import DyckLanguage
+from yzflow_bounded_dyck import gpt
 from theory.values import Study
-from yzflow.papers.bounded_dyck import training
+from yzflow_bounded_dyck import training
 from yzflow_studies.dyck_embeddings.study import random_variation, stack_share
 from yzflow_studies.layer_parts import study as architecture
 from yzflow_studies.layer_parts.study import residual_link

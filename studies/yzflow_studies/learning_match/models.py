@@ -17,9 +17,9 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from dynamics.data.averaging import BLANK
+from yzflow_sparse_averaging.instances import BLANK
 from dynamics.support import checks
-from theory.sparse_averaging.matching import MatchUnit
+from yzflow_sparse_averaging.matching import MatchUnit
 
 KINDS = ("one layer", "two layers", "third order")
 HIDDEN = 64  # units of a perceptron

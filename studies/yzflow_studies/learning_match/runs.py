@@ -15,9 +15,9 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike
 
-from dynamics.data import averaging as tasks
+from yzflow_sparse_averaging import instances as tasks
 from dynamics.support import checks
-from theory import averaging
+from yzflow_sparse_averaging import averaging
 
 if TYPE_CHECKING:
     from yzflow_studies.learning_match import models

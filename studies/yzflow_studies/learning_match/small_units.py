@@ -13,7 +13,7 @@ import numpy as np
 import xarray as xr
 
 from dynamics.support import checks
-from theory import averaging
+from yzflow_sparse_averaging import averaging
 
 SIZES = (1, 2, 6, 12)  # d'
 N_BITS = 6  # n of the protocol: N = 13 tokens, M = 15, and 4^6 inputs

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import yzflow
 import yzflow_studies
-from dynamics.data import averaging as tasks
-from dynamics.units.attention_unit import AttentionUnit, TensorAttentionUnit
-from theory import averaging
+from yzflow_sparse_averaging import instances as tasks
+from yzflow_sparse_averaging.trained.attention_unit import AttentionUnit, TensorAttentionUnit
+from yzflow_sparse_averaging import averaging
 from yzflow import studies
 from yzflow.sweeps.tasks import resolve
 from yzflow_studies.learning_match import cells, models, small_units, study

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from dynamics.support.progress import Progress
-from dynamics.units.qsa import train_qsa
+from yzflow_sparse_averaging.trained.qsa import train_qsa
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLACK, BLUE, VERMILION, canvas, log_ticks, styled
 
@@ -86,7 +86,7 @@ def qsa_training(run: xr.Dataset) -> Figure:
     Parameters
     ----------
     run : xarray.Dataset
-        From `dynamics.units.qsa.train_qsa`, as by `training`.
+        From `yzflow_sparse_averaging.trained.qsa.train_qsa`, as by `training`.
     """
     last = int(run["time"][-1])
     shown = [*(step for step in SHOWN if step < last), last]

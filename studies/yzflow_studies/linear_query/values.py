@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dynamics.units.qsa import train_qsa
+from yzflow_sparse_averaging.trained.qsa import train_qsa
 from theory.values import Study
 
 

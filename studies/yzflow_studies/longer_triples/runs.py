@@ -13,10 +13,10 @@ import xarray as xr
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
-from dynamics.data import averaging as tasks
+from yzflow_sparse_averaging import instances as tasks
 from dynamics.support import checks
-from dynamics.units.attention_unit import TensorAttentionUnit
-from theory import averaging
+from yzflow_sparse_averaging.trained.attention_unit import TensorAttentionUnit
+from yzflow_sparse_averaging import averaging
 from yzflow_studies.learning_match import runs
 
 if TYPE_CHECKING:

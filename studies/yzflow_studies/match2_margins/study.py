@@ -12,8 +12,8 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from dynamics.data import averaging as tasks
-from theory import averaging
+from yzflow_sparse_averaging import instances as tasks
+from yzflow_sparse_averaging import averaging
 from yzflow.figures.registry import Entry
 from yzflow.figures.style import BLACK, canvas, ordered_colours, styled
 

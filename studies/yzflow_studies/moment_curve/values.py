@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dynamics.data import averaging as tasks
-from dynamics.units.attention_unit import attention_weights
-from theory import averaging
+from yzflow_sparse_averaging import instances as tasks
+from yzflow_sparse_averaging.trained.attention_unit import attention_weights
+from yzflow_sparse_averaging import averaging
 from theory.values import Study
 
 

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
-from dynamics import DyckLanguage
+from yzflow_bounded_dyck import DyckLanguage
 from dynamics.support import checks
-from yzflow.papers.bounded_dyck import training as dyck
+from yzflow_bounded_dyck import training as dyck
 
 if TYPE_CHECKING:
-    from dynamics.deep import Sequences, Transformer
+    from yzflow_deep import Sequences, Transformer
 
 LENGTHS = {"below 28": (1, 27), "400-500": (400, 500)}
 WIDTH = 32
@@ -34,7 +34,7 @@ _ROWS, _COLUMNS = 16, 32  # prefixes are filled up to multiples of these, for wh
 @functools.lru_cache(maxsize=4)
 def data(language: DyckLanguage, *, kind: str = "word", n: int = 10_000, seed: int = 0) -> Sequences:
     """Training sequences, drawn targets; words or prefixes of fewer than 28 brackets."""
-    from dynamics import deep
+    import yzflow_deep as deep
 
     longest = _LONGEST if kind == "word" else _LONGEST + 1
     drawn = language.sample_sequences(n, max_length=longest, rng=np.random.default_rng([seed, 0]), kind=kind)
@@ -113,13 +113,13 @@ def trained(
     language : DyckLanguage
     n_layers : int
     positions : None, "learned", "sinusoidal" or "linear"
-        As in `dynamics.deep.Architecture`; only the last two reach prefixes longer than the training ones.
+        As in `yzflow_deep.Architecture`; only the last two reach prefixes longer than the training ones.
     contrast_weight : float
         Weight of the regulariser (22).
     kind : "word" or "prefix"
         What it trains on: words (Section 4) or prefixes (Appendix D.2).
     eta, steps, seeds, batch_size, progress
-        As in `dynamics.deep.train`.
+        As in `yzflow_deep.train`.
     n_test : int
         Test prefixes of each of `LENGTHS`.
     data_seed : int
@@ -131,11 +131,11 @@ def trained(
     Returns
     -------
     xarray.Dataset
-        That of `dynamics.deep.train`, its attention on `training.probe_prefix`, with ``accuracy(seed, length)``, and
+        That of `yzflow_deep.train`, its attention on `training.probe_prefix`, with ``accuracy(seed, length)``, and
         ``accuracy_after_closing(seed, length)`` of the prefixes whose last bracket closes: after an open one its own
         type is right, which a model may know and guess elsewhere.
     """
-    from dynamics import deep
+    import yzflow_deep as deep
 
     place = {"linear": 512, "learned": 2 * _LONGEST}.get(positions or "")
     architecture = deep.Architecture(

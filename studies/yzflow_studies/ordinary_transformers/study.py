@@ -29,7 +29,7 @@ from yzflow_studies.maps import causal_map
 
 if TYPE_CHECKING:
     from dynamics import Optimizer
-    from dynamics.deep import Sequences
+    from yzflow_deep import Sequences
 
 RATES = (0.05, 0.1, 0.2, 0.4)
 SEEDS = 5
@@ -74,7 +74,7 @@ def split(
     tokens: npt.ArrayLike, *, length: int = LENGTH, n_validation: int = _VALIDATION
 ) -> tuple[Sequences, Sequences]:
     """Windows of a text to train on, and every so many-th of them, ``n_validation`` in all, to measure on."""
-    from dynamics import deep
+    import yzflow_deep as deep
 
     windows = deep.Sequences.from_tokens(tokens, length=length)
     if len(windows) < 2 * n_validation:
@@ -103,16 +103,16 @@ def trained(
     progress: bool = False,
     **architecture: Any,
 ) -> xr.Dataset:
-    """`dynamics.deep.train` on windows of a text by SGD without momentum, at several learning rates and seeds.
+    """`yzflow_deep.train` on windows of a text by SGD without momentum, at several learning rates and seeds.
 
     Parameters
     ----------
     tokens : (n,) int, optional
         The text. Default: `synthetic_text`.
     rates, seeds, steps, batch_size, checkpoint, progress
-        As in `dynamics.deep.train`.
+        As in `yzflow_deep.train`.
     n_layers, width, **architecture
-        Of `dynamics.deep.Architecture`; the defaults are a GPT without positions.
+        Of `yzflow_deep.Architecture`; the defaults are a GPT without positions.
     length : int
         T of the windows.
     records : int
@@ -122,7 +122,7 @@ def trained(
     probe : int, optional
         How many of the validation windows have their maps recorded. Default: all.
     """
-    from dynamics import deep
+    import yzflow_deep as deep
 
     tokens = synthetic_text(200_000) if tokens is None else tokens
     train, validation = split(tokens, length=length)

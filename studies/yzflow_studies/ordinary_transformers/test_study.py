@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 from driving import python
 
-from dynamics import deep
+import yzflow_deep as deep
 from yzflow_studies.ordinary_transformers import study
 
 V, LENGTH = 6, 8

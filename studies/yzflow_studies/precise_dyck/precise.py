@@ -17,19 +17,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from dynamics import DyckLanguage
+from yzflow_bounded_dyck import DyckLanguage
 from dynamics.support import checks, sealed
 from dynamics.support.netcdf import kept
 from yzflow import intervals
-from yzflow.papers.bounded_dyck import training as dyck
+from yzflow_bounded_dyck import training as dyck
 from yzflow_studies.dyck_embeddings.study import random_variation, stack_share, variation
 from yzflow_studies.ordinary_dyck import deep as deep_dyck
 from yzflow_studies.ordinary_dyck.study import TABLE
 
 if TYPE_CHECKING:
-    from dynamics.deep import Sequences, Transformer
+    from yzflow_deep import Sequences, Transformer
 
-_FORMAT = "yzflow-deep-1"  # that of `dynamics.deep.train`
+_FORMAT = "yzflow-deep-1"  # that of `yzflow_deep.train`
 _WHAT = sealed.KINDS[_FORMAT].what
 TARGET = 0.999  # of the closing brackets of short words
 SEEDS = 8
@@ -48,7 +48,7 @@ def words(language: DyckLanguage, name: str, *, n: int, seed: int = 0) -> Sequen
 
     Of the long ones only closing brackets from position 400 on count.
     """
-    from dynamics import deep
+    import yzflow_deep as deep
 
     checks.one_of("name", name, tuple(_DRAWS))
     span = SPANS.get(name, SPANS["below 28"])
@@ -117,7 +117,7 @@ def trained(
     most_steps, check_every : int
         The first is a multiple of the second.
     eta, batch_size
-        As in `dynamics.deep.train`.
+        As in `yzflow_deep.train`.
     n_train, n_test, n_long : int
         Words to train on; held-out and short test words; long test words.
     data_seed : int
@@ -132,7 +132,7 @@ def trained(
         layer, head, row, position)`` on `training.probe_prefix` at the start and the end, ``parameters``, for
         `models`.
     """
-    from dynamics import deep
+    import yzflow_deep as deep
 
     target = checks.positive("target", target)
     if target > 1:
@@ -181,7 +181,7 @@ def trained(
 
 def models(runs: xr.Dataset) -> list[Transformer]:
     """The transformers at the end of `trained`, seed by seed."""
-    from dynamics import deep
+    import yzflow_deep as deep
 
     whole = runs.expand_dims(learning_rate=[0.0])
     return [deep.model_at(whole, seed=seed) for seed in runs["seed"].values]

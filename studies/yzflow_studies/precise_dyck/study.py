@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from dynamics import DyckLanguage
+from yzflow_bounded_dyck import DyckLanguage
 from dynamics.support import checks
 from yzflow.figures.registry import Entry
 from yzflow.figures.style import CATEGORIES, canvas, styled
@@ -20,7 +20,7 @@ from yzflow_studies.dyck_embeddings.study import stack_share
 from yzflow_studies.precise_dyck import precise
 
 if TYPE_CHECKING:
-    from dynamics.deep import Transformer
+    from yzflow_deep import Transformer
 
 WAYS = ("uniform", "random", "removed")
 STACK_LIKE = 0.5  # of the attention of closing queries on open brackets of their own depth
@@ -33,7 +33,7 @@ def replaced(model: Transformer, layer: int, head: int, way: str, rng: np.random
 
     Parameters
     ----------
-    model : dynamics.deep.Transformer
+    model : yzflow_deep.Transformer
         With separate query and key matrices, and values.
     layer, head : int
         From 0.

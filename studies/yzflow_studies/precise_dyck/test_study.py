@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from dynamics import DyckLanguage
+from yzflow_bounded_dyck import DyckLanguage
 from yzflow_studies.dyck_embeddings.study import variation
 from yzflow_studies.ordinary_dyck import deep as deep_dyck
 from yzflow_studies.ordinary_dyck import study as ordinary_dyck
@@ -30,7 +30,7 @@ def trained(tmp_path_factory):
 @pytest.mark.slow
 def test_training_ends_at_the_first_look_that_meets_the_target(trained):
     """Each seed trained by hand to the same steps has the same weights; the look before its end did not suffice."""
-    from dynamics import deep
+    import yzflow_deep as deep
 
     runs, size = trained
     held_out = precise.words(LANGUAGE, "held out", n=size["n_test"])
@@ -49,7 +49,7 @@ def test_training_ends_at_the_first_look_that_meets_the_target(trained):
 
 @pytest.mark.slow
 def test_what_is_done_is_not_trained_again(trained, monkeypatch):
-    from dynamics import deep
+    import yzflow_deep as deep
 
     runs, size = trained
     monkeypatch.setattr(deep, "train", None)

@@ -18,12 +18,12 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from dynamics import DyckLanguage
+from yzflow_bounded_dyck import DyckLanguage
 from dynamics.support import checks
 from yzflow import intervals
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLACK, BLUE, ORANGE, VERMILION, canvas, styled
-from yzflow.papers.bounded_dyck import training as dyck
+from yzflow_bounded_dyck import training as dyck
 from yzflow.sweeps.runs import Task
 from yzflow.sweeps.store import Store
 from yzflow_studies.dyck_embeddings.study import stack_share
@@ -33,7 +33,7 @@ from yzflow_studies.precise_dyck import precise
 from yzflow_studies.uniform_attention.study import Hypothesis, verdict
 
 if TYPE_CHECKING:
-    from dynamics.deep import Transformer
+    from yzflow_deep import Transformer
 
 PAPER = "Bounded Dyck"
 SEEDS = tuple(range(4520, 4526))  # used by no other study of this project
@@ -135,7 +135,7 @@ def adapted(
 
     Parameters
     ----------
-    model : dynamics.deep.Transformer
+    model : yzflow_deep.Transformer
         With value matrices.
     language : DyckLanguage
     penalty : float

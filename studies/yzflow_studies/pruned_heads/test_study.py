@@ -6,7 +6,7 @@ import scipy.stats
 import xarray as xr
 from figure_rules import drawn
 
-from dynamics import DyckLanguage
+from yzflow_bounded_dyck import DyckLanguage
 from yzflow_studies.precise_dyck import study as interventions
 from yzflow_studies.pruned_heads import study
 
@@ -14,7 +14,7 @@ LANGUAGE = DyckLanguage(2, 4)
 
 
 def model(seed=0):
-    deep = pytest.importorskip("dynamics.deep", reason="the extra `deep` is not installed")
+    deep = pytest.importorskip("yzflow_deep", reason="the extra `deep` is not installed")
     return deep.Transformer(deep.Architecture(5, n_outputs=4, tied=False, n_layers=2, n_heads=2, width=8), seed)
 
 

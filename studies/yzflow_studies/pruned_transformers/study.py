@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from dynamics.support import checks
 from dynamics.support.progress import Progress
-from theory.bounded_dyck import lottery, subset_law, transformers
+from yzflow_bounded_dyck import lottery, subset_law, transformers
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLACK, CATEGORIES, canvas, log_ticks, styled
 

@@ -1,7 +1,7 @@
 """Runs of one unit on sparse averaging with a linear query or a perceptron of the set, at sizes beyond the slides'.
 
 Task: Sanford, Hsu, Telgarsky (2023), arXiv 2306.02896. A query that is linear in the set is that of
-`dynamics.units.qsa`; a perceptron's adds one hidden layer, the map before the unit that the paper allows. Needs the
+`yzflow_sparse_averaging.trained.qsa`; a perceptron's adds one hidden layer, the map before the unit that the paper allows. Needs the
 extra ``deep`` for the perceptron.
 """
 
@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from dynamics.data import averaging as tasks
+from yzflow_sparse_averaging import instances as tasks
 from dynamics.support import checks
-from dynamics.units.linear_query import LinearQueryUnit
-from dynamics.units.qsa import train_qsa, unit_at
-from theory import averaging
+from yzflow_sparse_averaging.trained.linear_query import LinearQueryUnit
+from yzflow_sparse_averaging.trained.qsa import train_qsa, unit_at
+from yzflow_sparse_averaging import averaging
 
 QUERIES = ("linear", "perceptron")
 RATES = {"linear": 0.01, "perceptron": 0.003}

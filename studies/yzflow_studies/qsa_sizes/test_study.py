@@ -7,8 +7,8 @@ import pytest
 import xarray as xr
 from figure_rules import drawn
 
-from dynamics.data import averaging as tasks
-from theory import averaging
+from yzflow_sparse_averaging import instances as tasks
+from yzflow_sparse_averaging import averaging
 from yzflow_studies.qsa_sizes import runs, study
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 
-from dynamics.data import averaging as tasks
-from theory import averaging
+from yzflow_sparse_averaging import instances as tasks
+from yzflow_sparse_averaging import averaging
 from theory.values import Study
 from yzflow import intervals
 from yzflow_studies.qsa_sizes import runs, study

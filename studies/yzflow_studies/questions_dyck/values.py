@@ -4,10 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from dynamics import DyckLanguage, Layer
-from theory import balance
+from yzflow_bounded_dyck import DyckLanguage
+from dynamics import Layer
+from yzflow_bounded_dyck import balance
 from theory.values import Study
-from yzflow.papers.bounded_dyck.views import SEED
+from yzflow_bounded_dyck.views import SEED
 
 SETTING = {"k": 2, "D": 3, "scale": 0.5, "seed": SEED}
 

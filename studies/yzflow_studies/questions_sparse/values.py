@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from dynamics.data.averaging import adversarial_subsets
-from theory import averaging
+from yzflow_sparse_averaging.instances import adversarial_subsets
+from yzflow_sparse_averaging import averaging
 from theory.values import Study
-from yzflow.papers.sparse_averaging.panel import data
+from yzflow_sparse_averaging.panel import data
 
 
 def crossing(p: int) -> dict[str, float]:

@@ -13,10 +13,10 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from dynamics.data import averaging as tasks
+from yzflow_sparse_averaging import instances as tasks
 from dynamics.support.progress import Progress
-from dynamics.units.attention_unit import attention_weights
-from theory import averaging
+from yzflow_sparse_averaging.trained.attention_unit import attention_weights
+from yzflow_sparse_averaging import averaging
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLACK, BLUE, GREEN, PURPLE, VERMILION, canvas, log_ticks, styled
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dynamics.data import averaging as tasks
-from theory import averaging
+from yzflow_sparse_averaging import instances as tasks
+from yzflow_sparse_averaging import averaging
 from theory.values import Study
 from yzflow_studies.random_keys.hard_sets import worst_case_dimension
 

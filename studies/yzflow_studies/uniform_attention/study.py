@@ -22,7 +22,7 @@ from dynamics.support.netcdf import kept
 from yzflow import intervals
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLACK, CATEGORIES, canvas, styled
-from yzflow.papers.bounded_dyck import training as dyck
+from yzflow_bounded_dyck import training as dyck
 
 PAPER = "Bounded Dyck"
 SEEDS = tuple(range(200, 220))  # used by no other study of this project

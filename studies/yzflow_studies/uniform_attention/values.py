@@ -7,7 +7,7 @@ import xarray as xr
 
 from theory.values import Study
 from yzflow import intervals
-from yzflow.papers.bounded_dyck import training as dyck
+from yzflow_bounded_dyck import training as dyck
 from yzflow_studies.uniform_attention import study
 
 

@@ -20,8 +20,8 @@ from dynamics import SequenceClasses
 from dynamics.support.progress import Progress
 from yzflow.papers.scan_and_snap.settings import Setting
 from yzflow.parts import part_of
-from yzflow.watching.recording import Recording
-from yzflow.watching.report import WatchReport
+from yzflow_watch.recording import Recording
+from yzflow_watch.report import WatchReport
 from yzflow_studies.which_theory import models
 from yzflow_studies.which_theory.drawing import LONG, inside, log_uniform
 

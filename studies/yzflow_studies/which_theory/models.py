@@ -14,7 +14,7 @@ import yzflow as yz
 from dynamics import SequenceClasses
 from dynamics.data.text import TextCorpus
 from yzflow.papers.scan_and_snap.settings import single_common_token
-from yzflow.watching.recording import Recording
+from yzflow_watch.recording import Recording
 from yzflow_studies import CLONE
 from yzflow_studies.which_theory.drawing import SIZES
 

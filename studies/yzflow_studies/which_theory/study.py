@@ -25,10 +25,10 @@ from matplotlib.figure import Figure
 from dynamics.support.progress import Progress
 from yzflow.figures.registry import Entry
 from yzflow.figures.style import BLACK, BLUE, GREEN, ORANGE, VERMILION, canvas, styled
-from yzflow.watching import rivals
-from yzflow.watching.claimed import known_rivals
-from yzflow.watching.recording import Recording
-from yzflow.watching.report import WatchReport
+from yzflow_watch import rivals
+from yzflow_watch.claimed import known_rivals
+from yzflow_watch.recording import Recording
+from yzflow_watch.report import WatchReport
 from yzflow_studies import CLONE
 
 # Where the past ends: no step yet, and parts of the training on a logarithmic axis.
@@ -237,7 +237,7 @@ def briers(
 ) -> list[float]:
     """Brier score of each quantity, over the things that another theory speaks of; NaN without any.
 
-    As `yzflow.watching.rivals.score`, which is slower, has it where the other theory is the same.
+    As `yzflow_watch.rivals.score`, which is slower, has it where the other theory is the same.
     """
     found = []
     for name in rivals.QUANTITIES:

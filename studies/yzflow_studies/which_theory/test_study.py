@@ -8,7 +8,7 @@ import xarray as xr
 from figure_rules import drawn
 
 import yzflow as yz
-from yzflow.watching import rivals
+from yzflow_watch import rivals
 from yzflow_studies.which_theory import drawing, study
 
 GIVEN = {

@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from theory.values import Study
-from yzflow.watching import rivals
+from yzflow_watch import rivals
 from yzflow_studies.which_theory import blind, drawing, study
 
 STORE = "which_theory.store"  # in the repository's root, where git ignores it: what it holds is not trained again

@@ -5,8 +5,8 @@ import pytest
 import scipy.stats
 import xarray as xr
 
-from dynamics import DyckLanguage
-from yzflow.papers.bounded_dyck import training as dyck
+from yzflow_bounded_dyck import DyckLanguage
+from yzflow_bounded_dyck import training as dyck
 from yzflow_studies.words_and_prefixes import study, values, words
 from yzflow_studies.words_and_prefixes.ranks import rank_correlation
 from yzflow_studies.words_and_prefixes.tasks import DYCK_WORDS
@@ -55,7 +55,7 @@ def test_a_data_seed_draws_other_words_and_the_first_one_leaves_runs_what_they_w
 
 @pytest.mark.slow
 def test_a_standard_transformer_is_measured_by_its_answers(tmp_path, monkeypatch):
-    deep = pytest.importorskip("dynamics.deep")
+    deep = pytest.importorskip("yzflow_deep")
     from yzflow_studies.ordinary_dyck import deep as transformers
 
     for lengths in (dyck.LENGTHS, transformers.LENGTHS):

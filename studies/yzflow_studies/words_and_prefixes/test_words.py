@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 import yzflow
 import yzflow_studies
-from dynamics import DyckLanguage
-from theory import balance
+from yzflow_bounded_dyck import DyckLanguage
+from yzflow_bounded_dyck import balance
 from yzflow import studies
-from yzflow.papers.bounded_dyck import training as dyck
+from yzflow_bounded_dyck import training as dyck
 from yzflow_studies.words_and_prefixes import words
 from yzflow_studies.words_and_prefixes.tasks import DYCK_WORDS
 

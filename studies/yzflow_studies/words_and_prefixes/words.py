@@ -19,11 +19,12 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from dynamics import Bags, DyckLanguage, Layer
+from dynamics import Bags, Layer
+from yzflow_bounded_dyck import DyckLanguage
 from dynamics.layer import moved
 from dynamics.support import checks
-from theory import balance
-from yzflow.papers.bounded_dyck import training as dyck
+from yzflow_bounded_dyck import balance
+from yzflow_bounded_dyck import training as dyck
 from yzflow_studies.ordinary_dyck import deep
 
 KINDS = ("word", "prefix")
@@ -198,7 +199,7 @@ def answers_of_layer(layer: Layer, language: DyckLanguage) -> Answers:
 
 
 def answers_of_model(model: Any, language: DyckLanguage) -> Answers:
-    """The closing logits of a `dynamics.deep.Transformer` on brackets behind START."""
+    """The closing logits of a `yzflow_deep.Transformer` on brackets behind START."""
     return lambda prefixes: deep.closing_logits(model, language, prefixes)
 
 
@@ -240,7 +241,7 @@ def standard_run(
     Its accuracies are those of ``n_closing`` test prefixes whose last bracket closes and of 100 whose last one opens;
     "all" weighs them as they occur.
     """
-    from dynamics import deep as transformers
+    import yzflow_deep as transformers
 
     runs = deep.trained(language, seeds=[seed], n_test=_N_UNUSED, store=checkpoints, **settings)
     model = transformers.model_at(runs.expand_dims("learning_rate"), seed=seed)

@@ -16,11 +16,11 @@ from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
 from dynamics import Objective, SequenceClasses, gradient_flow, gradient_flow_ensemble, sgd
-from dynamics._backend.compiled import kernel
-from dynamics._backend.modes import COMPILATION, IN_PYTHON, PLAIN
+from dynamics.backend.compiled import kernel
+from dynamics.backend.modes import COMPILATION, IN_PYTHON, PLAIN
 from dynamics._model.gradient import Parts, made
 
-BACKEND = "dynamics/_backend"
+BACKEND = "dynamics/backend"
 # Names that are numba's own affair, however one comes by them.
 INSIDE = {"_compile_core", "_compiler", "_customize_flags", "_compile_for_args", "targetctx"}
 
@@ -67,9 +67,9 @@ PROGRAM = """
 import json, sys
 sys.path.insert(0, {folder!r})
 import test_insides
-from dynamics._backend.modes import COMPILATION
+from dynamics.backend.modes import COMPILATION
 numbers = {{name: [value.hex() for value in found.ravel().tolist()] for name, found in test_insides.results().items()}}
-inside = sorted(name for name in sys.modules if name.startswith("dynamics._backend.inside"))
+inside = sorted(name for name in sys.modules if name.startswith("dynamics.backend.inside"))
 print(json.dumps([COMPILATION, inside, numbers]))
 """
 

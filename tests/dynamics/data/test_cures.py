@@ -5,7 +5,9 @@ import re
 import numpy as np
 import pytest
 
-from dynamics import Bags, DyckLanguage, SequenceClasses, TextCorpus, deep, gradient_flow, sgd
+from dynamics import Bags, SequenceClasses, TextCorpus, gradient_flow, sgd
+from yzflow_bounded_dyck import DyckLanguage
+import yzflow_deep as deep
 from theory.scan_and_snap import finite_sequences
 
 ROWS = [[0.5, 0.5], [0.2, 0.8]]

@@ -10,7 +10,8 @@ import strategies
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamics import Bags, DyckLanguage, Layer, Objective, Optimizer, SequenceClasses, Solver, gradient_flow, sgd
+from dynamics import Bags, Layer, Objective, Optimizer, SequenceClasses, Solver, gradient_flow, sgd
+from yzflow_bounded_dyck import DyckLanguage
 from dynamics.support import calls
 from dynamics.support.calls import Call, LeftOut
 

@@ -12,13 +12,14 @@ import pytest
 from driving import ROOT
 from numba.core.registry import cpu_target
 
-from dynamics import DyckLanguage, SequenceClasses, TextCorpus, gradient_flow, sgd
+from yzflow_bounded_dyck import DyckLanguage
+from dynamics import SequenceClasses, TextCorpus, gradient_flow, sgd
 from dynamics.support.progress import Progress
 from dynamics.support.provenance import machine
 from yzflow import figures
 
 KERNEL = """
-from dynamics._backend.compiled import kernel
+from dynamics.backend.compiled import kernel
 @kernel()
 def double(x):
     return 2 * x

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynamics._backend.modes import IN_PYTHON, PLAIN
+from dynamics.backend.modes import IN_PYTHON, PLAIN
 
 PART = """
-from dynamics._backend.compiled import kernel
+from dynamics.backend.compiled import kernel
 
 @kernel(inner=True)
 def part(x):
@@ -20,7 +20,7 @@ def part(x):
 """
 WHOLE = """
 import whole_parts
-from dynamics._backend.compiled import kernel
+from dynamics.backend.compiled import kernel
 
 @kernel({uses})
 def whole(x):
@@ -61,7 +61,7 @@ class {name}(NamedTuple):
 """
 OF_ARGUMENT = """
 from {module} import {name}
-from dynamics._backend.compiled import kernel
+from dynamics.backend.compiled import kernel
 
 @kernel()
 def scaled(rule):
@@ -94,7 +94,7 @@ def test_what_was_kept_for_classes_that_are_gone_is_forgotten(tmp_path, module, 
 
 
 ALONE = """
-from dynamics._backend.compiled import kernel
+from dynamics.backend.compiled import kernel
 
 @kernel()
 def doubled(x):
@@ -138,7 +138,7 @@ def test_a_damaged_file_is_set_aside_and_said_once(tmp_path, damage, ending):
 @settings(max_examples=50, deadline=None)
 def test_no_change_of_a_kept_file_is_unpickled(tmp_path_factory, data):
     """Whatever changed: what is not as it was written is not there."""
-    from dynamics._backend import inside
+    from dynamics.backend import inside
 
     folder = tmp_path_factory.mktemp("kept")
     files = inside._Files(str(folder), "kernel", "stamp")

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 from flint import arb, ctx
 
-from dynamics import Bags, DyckLanguage, SequenceClasses
+from dynamics import Bags, SequenceClasses
+from yzflow_bounded_dyck import DyckLanguage
 from theory.enclosures import (
     Claim,
     Enclosure,

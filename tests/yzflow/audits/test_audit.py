@@ -13,7 +13,8 @@ from driving import ROOT
 
 import yzflow
 from dynamics._model import kernels
-from theory import attention, balance, decoder, layout, statements
+from theory import attention, decoder, layout, statements
+from yzflow_bounded_dyck import balance
 from theory.papers import built_in
 from theory.scan_and_snap import measures as checks
 from theory.symbolic import Derivation

@@ -96,7 +96,7 @@ def test_a_picture_shows_what_is_drawn():
             "sum_{l != n} e^(v^2/2) z_(2i), t^-beta, O(h^order)",
             "∑<sub>l ≠ n</sub> e<sup>v<sup>2</sup>/2</sup> z<sub>2i</sub>, t<sup>\N{MINUS SIGN}β</sup>, O(h^order)",
         ),
-        ("theory.bounded_dyck.gpt, eta_y", "<code>theory.bounded_dyck.gpt</code>, η<sub>y</sub>"),
+        ("yzflow_bounded_dyck.gpt, eta_y", "<code>yzflow_bounded_dyck.gpt</code>, η<sub>y</sub>"),
         ("the numbers alphabet, betas and n_tokens", "the numbers alphabet, betas and n_tokens"),
         ("-7.2 +- 0.4", "\N{MINUS SIGN}7.2 ± 0.4"),
         ("<b> & 'x'", "&lt;b&gt; &amp; 'x'"),

@@ -1,0 +1,549 @@
+"""False variants of the statements on balance, and random vectors in place of what they are about, turn checks red.
+
+Those that turn a proof red are in ``mistakes.py`` beside this file.
+"""
+
+import functools
+import itertools
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from yzflow_bounded_dyck import DyckLanguage
+from dynamics import Layer
+from yzflow_bounded_dyck import balance
+from theory import statements
+from yzflow_bounded_dyck import (
+    approximate,
+    bounds,
+    gpt,
+    hypotheses,
+    larger,
+    lottery,
+    measures,
+    measures_of_pruning,
+    silence,
+    subset_law,
+    transformers,
+)
+from yzflow_bounded_dyck.networks import ReluNetwork
+from yzflow_bounded_dyck.proofs import cross_entropy, theorem2
+from yzflow.audits.audit import Simulations, measure
+from yzflow.audits.verdicts import Verdict, judge
+from yzflow_bounded_dyck.settings import Setting, settings
+
+SETTING = settings(quick=True)[0]
+EXACT = "closed form"
+
+
+@pytest.fixture(autouse=True)
+def afresh():
+    """Clear what one check keeps from call to call, which must not outlive a mistake."""
+    yield
+    for kept in KEPT:
+        kept.cache_clear()
+
+
+KEPT = (
+    measures.silent_sets.__wrapped__,
+    *(getattr(measures_of_pruning, name).__wrapped__ for name in ("certificates_hold", "one_layer_of_two")),
+    measures_of_pruning._slopes,
+)
+
+
+def noise(layer, seed=5):
+    rng = np.random.default_rng(seed)
+    return Layer(rng.normal(size=layer.Z.shape), rng.normal(size=layer.Y.shape), rng.normal(size=layer.V.shape))
+
+
+def random_layer(right):
+    return lambda language, *a, **o: noise(right(language, *a, **o))
+
+
+def other_attention(right):
+    """Wider Transformers with a query matrix of their own."""
+
+    def wide(*a, **o):
+        made, turn = right(*a, **o)
+        (layer,) = made.layers
+        query = np.random.default_rng(5).normal(size=layer.query.shape)
+        return transformers.Transformer((replace(layer, query=query),), made.floor), turn
+
+    return wide
+
+
+def shuffled(network):
+    rng = np.random.default_rng(5)
+    return ReluNetwork(tuple(rng.permuted(weight) for weight in network.weights), network.biases)
+
+
+def times(factor):
+    return lambda right: lambda *a, **o: factor * right(*a, **o)
+
+
+# Statement, check, and what is false: module, name, wrapper.
+CHECKS = {
+    "necessity: random vectors": ("Theorem 1, necessity", 2, balance, "balanced_layer", random_layer),
+    "necessity: (11) for queries of every kind": (
+        "Theorem 1, necessity",
+        2,
+        balance,
+        "residual",
+        lambda right: lambda Z, language: float(np.ptp(Z, axis=0).max()),
+    ),
+    "necessity: (11) with plus for minus": (
+        "Theorem 1, necessity",
+        2,
+        balance,
+        "residual",
+        lambda right: lambda Z, language: right(Z * np.where(np.arange(Z.shape[1]) < Z.shape[1] // 2, 1, -1), language),
+    ),
+    "more depth: random values": (
+        "Appendix C.2",
+        0,
+        larger,
+        "identity_layer",
+        lambda right: (
+            lambda width, rng: replace(right(width, rng), value=np.random.default_rng(5).normal(size=(width,) * 2))
+        ),
+    ),
+    "more depth: no link": (
+        "Appendix C.2",
+        0,
+        larger,
+        "identity_layer",
+        lambda right: lambda width, rng: replace(right(width, rng), residual=0.0),
+    ),
+    "more width: an isometry that turns the all-ones direction away": (
+        "Appendix C.2",
+        2,
+        larger,
+        "isometry",
+        lambda right: lambda width, wider, rng: np.linalg.qr(rng.normal(size=(wider, width)))[0].T,
+    ),
+    "more width: zeros as further coordinates": (
+        "Appendix C.2",
+        2,
+        larger,
+        "isometry",
+        lambda right: lambda width, wider, rng: np.eye(width, wider),
+    ),
+    "more width: other attention": ("Appendix C.2", 1, larger, "wider", other_attention),
+    "silent pairs: (14) is not needed": ("Silent pairs", 0, balance, "insertions", times(0)),
+    "silent pairs: (14) with minus": (
+        "Silent pairs",
+        0,
+        balance,
+        "insertions",
+        lambda right: lambda layer, language: 2 * balance.contributions(layer, language)[:, balance.pairs(language)[0]],
+    ),
+    "silent pairs: random vectors": ("Silent pairs", 0, silence, "silent_layer", random_layer),
+    "silent pairs: random values beside zero ones": (
+        "Silent pairs",
+        1,
+        silence,
+        "silent_layer",
+        lambda right: lambda language, silent, rng: noise(right(language, silent, rng)),
+    ),
+    "silent pairs: one type of level D only": (
+        "Silent pairs",
+        1,
+        silence,
+        "may_be_silent",
+        lambda right: lambda language, silent: right(DyckLanguage(language.n_types, language.max_depth + 1), silent),
+    ),
+    "silent pairs: one type of level 1 too": (
+        "Silent pairs",
+        1,
+        silence,
+        "may_be_silent",
+        lambda right: lambda language, silent: right(language, [pair for pair in silent if pair != (0, 1)]),
+    ),
+    "silent pairs: none below level D": (
+        "Silent pairs",
+        1,
+        silence,
+        "may_be_silent",
+        lambda right: lambda language, silent: all(level == language.max_depth for _, level in silent),
+    ),
+    "silent pairs: any below level D": (
+        "Silent pairs",
+        1,
+        silence,
+        "may_be_silent",
+        lambda right: lambda language, silent: all(level > 1 for _, level in silent),
+    ),
+    "necessity: one type of brackets": (
+        "Theorem 1, necessity",
+        2,
+        measures,
+        "right_and_balanced",
+        lambda right: lambda: [*right(), measures.one_type()],
+    ),
+    "Theorem 2: S for 2 S": ("Theorem 2", 0, balance, "insertions", times(2)),
+    "Theorem 2: half the constant": ("Theorem 2", 0, theorem2, "bound", times(0.5)),
+    "Theorem 2: without the 2": (
+        "Theorem 2",
+        0,
+        theorem2,
+        "bound",
+        lambda right: lambda p, lipschitz, separation, n: right(p, lipschitz / 2, separation, n),
+    ),
+    "Theorem 2: P for 2 P": ("Theorem 2", 0, measures, "sums", times(2)),
+    "Theorem 2: deeper levels for nothing": (
+        "Theorem 2",
+        2,
+        theorem2,
+        "deeper",
+        lambda right: lambda reached, n, levels: reached,
+    ),
+    "Theorem 2: every deeper level like two": (
+        "Theorem 2",
+        2,
+        theorem2,
+        "deeper",
+        lambda right: lambda reached, n, levels: right(reached, n, 2 * levels),
+    ),
+    "cross-entropy: twice Pinsker's constant": ("Theorem 2", 3, cross_entropy, "two_entries", times(2)),
+    "cross-entropy: half the distance": ("Theorem 2", 3, cross_entropy, "squared_distance", times(0.5)),
+    "cross-entropy: twice the distance": ("Theorem 2", 3, cross_entropy, "squared_distance", times(2)),
+    "sufficiency: a link that tells nothing": (
+        "Theorem 1, sufficiency",
+        1,
+        hypotheses,
+        "linked_features",
+        lambda right: lambda layer, bags: np.hstack([layer.features(bags), np.zeros((len(bags), len(layer.Z)))]),
+    ),
+    "sufficiency: a head of random weights": (
+        "Theorem 1, sufficiency",
+        2,
+        balance,
+        "exact_head",
+        lambda right: lambda layer, language: shuffled(right(layer, language)),
+    ),
+    "sufficiency: V_open without exp(-a)": (
+        "Theorem 1, sufficiency",
+        2,
+        Layer,
+        "features",
+        lambda right: lambda layer, bags: right(Layer(layer.Z, layer.Y, np.sign(layer.V)), bags),
+    ),
+    "Corollary 1: V_close = V_open": (
+        "Corollary 1",
+        0,
+        Layer,
+        "features",
+        lambda right: lambda layer, bags: right(Layer(layer.Z, layer.Y, np.abs(layer.V)), bags),
+    ),
+    "C.7: a limit of another size": (
+        "Appendix C.7",
+        0,
+        gpt,
+        "closed_form",
+        lambda right: lambda layer, language: tuple(2 * value for value in right(layer, language)),
+    ),
+    "C.7: the normaliser does not grow": (
+        "Appendix C.7",
+        0,
+        gpt,
+        "gathered",
+        lambda right: lambda layer, language, n: right(layer, language, 0),
+    ),
+    "C.7: balance is sufficient behind a link": (
+        "Appendix C.7",
+        1,
+        gpt,
+        "distances",
+        lambda right: lambda layer, language, n, queries=None: right(layer, language, n),
+    ),
+    "C.7: no link needs no balance": ("Appendix C.7", 2, balance, "balanced_layer", random_layer),
+    "C.7: any link can be projected off": (
+        "Appendix C.7",
+        2,
+        np,
+        "outer",
+        lambda right: lambda one, other: right(one, other) * np.arange(len(other)),
+    ),
+    "values: V_close = V_open": (
+        "Balance of values",
+        0,
+        balance,
+        "balancing_values",
+        lambda right: lambda Z, language: np.abs(right(Z, language)),
+    ),
+    "lemmas: half of softmax's bound": ("Lemmas of Theorem 3", 0, bounds, "attention_change", times(0.5)),
+    "lemmas: LN without its Lipschitz constant": (
+        "Lemmas of Theorem 3",
+        0,
+        bounds,
+        "norm_change",
+        lambda right: lambda change, floor, least: change,
+    ),
+    "lemmas: the residual link left out": (
+        "Lemmas of Theorem 3",
+        0,
+        bounds,
+        "read_change",
+        lambda right: lambda normed, link, error: normed,
+    ),
+    "lemmas: half of the spread of logits": ("Lemmas of Theorem 3", 0, bounds, "logit_spread", times(0.5)),
+    "lemmas: networks without the second error": (
+        "Lemmas of Theorem 3",
+        0,
+        bounds,
+        "network_change",
+        lambda right: lambda matrices, errors, size: right(matrices[:1], errors[:1], size),
+    ),
+    "Theorem 3: errors that do not pass on": (
+        "Theorem 3",
+        0,
+        bounds,
+        "read_change",
+        lambda right: lambda normed, link, error: 0 * normed,
+    ),
+    "Theorem 3: certificates without the networks' errors": (
+        "Theorem 3",
+        0,
+        bounds,
+        "network_change",
+        times(0.01),
+    ),
+    "Theorem 3: units that see relu(-x) with the wrong sign": (
+        "Theorem 3",
+        0,
+        lottery.ReluNetwork,
+        "__call__",
+        lambda right: lambda network, z: right(network, np.abs(z)) if len(network.weights) == 4 else right(network, z),
+    ),
+    "Theorem 3: twice as many units for the same error": (
+        "Theorem 3",
+        1,
+        subset_law,
+        "nearest_sums",
+        lambda right: lambda wanted, sizes, rng: right(wanted, sizes[::2], rng),
+    ),
+    "Corollary 3: two layers that differ": (
+        "Corollary 3",
+        1,
+        lottery,
+        "indistinguishable_transformers",
+        lambda right: lambda one, other, random, layer: right(one, other, random, 3 - layer),
+    ),
+    "values: random vectors": (
+        "Balance of values",
+        0,
+        balance,
+        "balancing_values",
+        lambda right: lambda Z, language: np.random.default_rng(5).normal(size=right(Z, language).shape),
+    ),
+}
+
+
+@functools.cache
+def verdict(number, index):
+    """The verdict of a check; kept for the right statement, of which there are several false variants."""
+    check = statements.REGISTER[f"Bounded Dyck: {number}"].checks[index]
+    return judge((check.corrected or check.printed)(Simulations(SETTING, seed=0), EXACT), check.tolerance)
+
+
+# Seconds each; `test_lottery.py` asks for the same law, and "lemmas: .." are variants of the same bound.
+LONG = {
+    "Theorem 3: twice as many units for the same error",
+    "Theorem 3: certificates without the networks' errors",
+    "Theorem 3: errors that do not pass on",
+    "Corollary 3: two layers that differ",
+    "silent pairs: random values beside zero ones",
+}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in CHECKS]
+)
+def test_a_false_statement_fails_its_check(name, monkeypatch):
+    number, index, module, attribute, wrap = CHECKS[name]
+    assert verdict(number, index) is not Verdict.FAILS
+    for kept in KEPT:
+        kept.cache_clear()
+    monkeypatch.setattr(module, attribute, wrap(getattr(module, attribute)))
+    assert verdict.__wrapped__(number, index) is Verdict.FAILS
+
+
+def test_theorem_1_stands_as_printed_behind_the_link_of_6():
+    """No check of it has a form besides: (11) at closing queries alone is enough behind the link, and not without."""
+    for number in ("Theorem 1, necessity", "Theorem 1, sufficiency"):
+        assert all(check.corrected is None for check in statements.REGISTER[f"Bounded Dyck: {number}"].checks)
+    assert measures.linked_predictions(Simulations(SETTING, seed=0), EXACT) < 1e-10
+    layer = hypotheses.balanced_at_closing_queries(SETTING.language, 0)
+    assert not measures.right_at_every_length(layer, SETTING.language)
+
+
+def test_silent_layers_that_are_right_lack_the_balance_condition():
+    # (11) for all pairs, without the hypothesis that no value vanishes, is false.
+    silent = [row for row in measures.right_and_balanced() if row["silent"] and row["right"]]
+    assert silent and not any(row["(11)"] for row in silent) and all(row["(14)"] for row in silent)
+
+
+@pytest.fixture(scope="module")
+def runs():
+    """The layer that is trained in the setting, before anything is false."""
+    runs = Simulations(SETTING, seed=0)
+    runs.trajectory("SGD")
+    return runs
+
+
+def trained(layer):
+    return SimpleNamespace(setting=SETTING, trajectory=lambda level: SimpleNamespace(final=layer))
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "wrong"),
+    [
+        (balance, "insertions", times(2)),
+        (measures, "sums", times(1.1)),
+        (measures, "sums", lambda right: lambda *a: right(*a)[::-1] * np.array([1, -1, 1, -1, 1, -1])),
+        (Layer, "features", lambda right: lambda layer, bags: right(Layer(0 * layer.Z, layer.Y, layer.V), bags)),
+    ],
+)
+def test_a_trained_layer_does_not_forget_by_another_law(module, name, wrong, runs, monkeypatch):
+    assert measures.forgetting(runs, "SGD") < 0.01
+    monkeypatch.setattr(module, name, wrong(getattr(module, name)))
+    assert measures.forgetting(runs, "SGD") > 0.05
+
+
+def test_a_trained_layer_lies_outside_of_theorem_1_and_a_balanced_one_inside(runs):
+    """For the one, what stays of a pair is shown and no alarm; for the other it is asked for, and nothing stays."""
+    one = statements.REGISTER["Bounded Dyck: Theorem 1, necessity"]
+    (check,) = (check for check in one.checks if check.printed is measures.pair_left)
+
+    class Balanced(Setting):
+        def simulate(self, level, *, seed):
+            return SimpleNamespace(final=balance.balanced_layer(self.language, 0))
+
+    trained = measure(one, check, "SGD", runs, None)
+    assert not trained.inside and not trained.expected and not trained.alarming and 0.3 < trained.printed < 0.9
+    balanced = measure(one, check, "SGD", Simulations(Balanced("balanced", SETTING.language), seed=0), None)
+    assert balanced.inside and balanced.printed < 1e-9
+
+
+def test_training_with_uniform_attention_does_not_find_the_layer_of_corollary_1():
+    """Shown and no alarm: Corollary 1 says that one exists. Attention stays uniform, and values do not balance."""
+    one = statements.REGISTER["Bounded Dyck: Corollary 1"]
+    (check,) = (check for check in one.checks if check.printed is measures.uniform_trained)
+    row = measure(one, check, "SGD", Simulations(SETTING, seed=0), None)
+    assert not row.inside and not row.alarming and 0.5 < row.printed <= 1
+    layer = replace(SETTING, uniform=True).simulate("SGD", seed=0).final
+    assert not layer.Z.any() and approximate.miss(layer, SETTING.language) > 0.1
+    bags = SETTING.language.enumerate(min_length=0, max_length=6)
+    assert np.abs(layer.predict(bags) - bags.target).max() <= row.printed
+
+
+def test_approximate_balance_says_nothing_of_layers_whose_loss_is_not_small(runs):
+    final = runs.trajectory("SGD").final
+    assert measures.approximate_balance(trained(final), "SGD") == 0
+    for seed in range(20):
+        assert measures.approximate_balance(trained(noise(final, seed)), "SGD") == 1
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "wrong"),
+    [
+        (cross_entropy, "error", lambda right: lambda *a: right(*a) / 2),
+        (approximate, "excess", lambda right: lambda *a: right(*a)[::-1]),
+        (approximate, "_divergences", lambda right: lambda *a: (right(*a)[0] / 4, right(*a)[1])),
+    ],
+)
+def test_outputs_of_a_trained_layer_refute_less_than_the_loss_leaves(module, name, wrong, runs, monkeypatch):
+    assert measures.kept_apart(runs, "SGD") == 0
+    monkeypatch.setattr(module, name, wrong(getattr(module, name)))
+    assert measures.kept_apart(runs, "SGD") > 0.01
+
+
+def test_approximate_balance_fails_where_a_layer_is_right_with_a_head_said_to_be_flat(runs, monkeypatch):
+    # Twenty times the increments of the pairs: more than the outputs allow.
+    final = runs.trajectory("SGD").final
+    right = balance.insertions
+    monkeypatch.setattr(balance, "insertions", lambda layer, language: 100 * right(layer, language))
+    assert measures.approximate_balance(trained(final), "SGD") > 0
+
+
+@pytest.mark.parametrize("n_types", [2, 3])
+def test_a_silent_level_leaves_the_layer_exact_at_every_length(n_types):
+    language = DyckLanguage(n_types, 2)
+    layer = silence.silent_layer(language, [(kind, 2) for kind in range(n_types)], 0)
+    assert balance.residual(layer.Z, language) > 1
+    head = silence.memory_head(layer, language)
+    for bags in (language.enumerate(min_length=0, max_length=6), language.sample(50, max_length=2000, rng=0)):
+        assert np.abs(head(layer.features(bags)) - bags.target).max() < 1e-9
+
+
+def test_two_silent_types_of_one_level_look_alike():
+    language = DyckLanguage(3, 3)
+    for pair in itertools.combinations(range(3), 2):
+        layer = silence.silent_layer(language, [(kind, 2) for kind in pair], 0)
+        with pytest.raises(ValueError, match="`layer` must tell apart"):
+            silence.memory_head(layer, language)
+    with pytest.raises(ValueError, match="`silent` must hold types and levels"):
+        silence.silent_layer(language, [(0, 4)])
+
+
+def written_layer(language, silent):
+    """The proof's layer by hand: START and the brackets that are not silent in axes of their own, a weight a query."""
+    k, depth = language.n_types, language.max_depth
+    pairs = [(i, level) for i in range(k) for level in range(1, depth + 1) if (i, level) not in silent]
+    V = np.zeros((language.n_states, len(pairs) + 1))
+    V[language.start, -1] = 1
+    for axis, (kind, level) in enumerate(pairs):
+        V[language.open(kind, level), axis] = 1
+        V[language.close(kind, level - 1), axis] = -1
+    Z = np.tile(np.linspace(-1, 1, language.n_states)[:, None], (1, language.n_states))
+    Z[:, language.start] = 0
+    return Layer(Z, np.zeros((V.shape[1], language.n_brackets)), V)
+
+
+@pytest.mark.parametrize(("k", "depth"), [(2, 1), (2, 3), (3, 3), (2, 5), (4, 2)])
+def test_the_layer_of_the_proof_is_right_exactly_for_the_sets_of_the_rule(k, depth):
+    """Random sets of pairs of languages beyond those of the check, and two prefixes that refute each other set."""
+    language, rng = DyckLanguage(k, depth), np.random.default_rng(k + 10 * depth)
+    bags = language.sample(40, max_length=300, rng=rng)
+    seen = set()
+    for _ in range(60):
+        pairs = [(i, level) for i in range(k) for level in range(1, depth + 1)]
+        chosen = [pair for pair in pairs if rng.random() < rng.choice([0.1, 0.3])]
+        layer = written_layer(language, chosen)
+        seen.add(fits := silence.may_be_silent(language, chosen))
+        if fits:
+            head = silence.memory_head(layer, language)
+            assert np.abs(head(layer.features(bags)) - bags.target).max() < 1e-8
+            continue
+        at_one = [kind for kind, level in chosen if level == 1]
+        if at_one:
+            prefixes = [[], [2 * at_one[0]]]
+        else:
+            level = next(one for one in range(2, depth) if sum(own == one for _, own in chosen) > 1)
+            first, second = [kind for kind, own in chosen if own == level][:2]
+            prefixes = [[0] * (level - 1) + [2 * kind, 0, 1] for kind in (first, second)]
+        told = language.bags(prefixes)
+        features = layer.features(told)
+        np.testing.assert_allclose(features[0], features[1], atol=1e-12)
+        assert np.abs(told.target[0] - told.target[1]).max() > 0.1
+    assert seen == {True, False}
+
+
+def test_printed_and_corrected_forms_are_latex():
+    for one in (one for one in statements.REGISTER.values() if one.paper == "Bounded Dyck"):
+        for formula in filter(None, (one.printed, one.corrected)):
+            assert "\\" in formula and "$" not in formula, one.id
+            assert formula.count("{") == formula.count("}") and "  " not in formula, one.id
+            assert formula.count(r"\left") == formula.count(r"\right"), one.id
+
+
+def test_predictions_are_measured_with_attention_and_with_uniform_attention(monkeypatch):
+    """The two rows of Corollary 1 are about different layers."""
+    layers = []
+    made = balance.balanced_layer
+    monkeypatch.setattr(balance, "balanced_layer", lambda *a, **o: layers.append(made(*a, **o)) or layers[-1])
+    runs = SimpleNamespace(setting=SimpleNamespace(language=DyckLanguage(1, 1)))
+    assert measures.exact_predictions(runs, EXACT) < 1e-9 and measures.uniform_predictions(runs, EXACT) < 1e-9
+    assert layers[0].Z.any() and not layers[1].Z.any()

@@ -1,0 +1,23 @@
+"""Bounded Dyck languages (Wen, Li, Liu and Risteski 2023): settings, tasks of sweeps, sliders, panel, questions."""
+
+import lazy_loader
+
+from yzflow.paper import Paper, later
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+
+PAPER = Paper(
+    name="Bounded Dyck",
+    slug="bounded_dyck",
+    reference="Wen, Li, Liu and Risteski (2023), arXiv 2312.01429",
+    levels=later("yzflow_bounded_dyck.statements:LEVELS"),
+    statements=later("yzflow_bounded_dyck.statements:STATEMENTS"),
+    settings=later("yzflow_bounded_dyck.settings:settings"),
+    columns=later("yzflow_bounded_dyck.statements:COLUMNS"),
+    proofs=later("yzflow_bounded_dyck.proofs:derive"),
+    tasks=later("yzflow_bounded_dyck.tasks:TASKS"),
+    views=later("yzflow_bounded_dyck.views:VIEWS"),
+    panels=later("yzflow_bounded_dyck.panel:PANELS"),
+    questions=later("yzflow_bounded_dyck.questions:QUESTIONS"),
+    not_examined=later("yzflow_bounded_dyck.statements:NOT_EXAMINED"),
+)

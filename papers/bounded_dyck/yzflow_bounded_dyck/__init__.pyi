@@ -1,0 +1,13 @@
+from . import approximate as approximate
+from . import balance as balance
+from . import bounds as bounds
+from . import dyck as dyck
+from . import larger as larger
+from . import lottery as lottery
+from . import networks as networks
+from . import pruning as pruning
+from . import silence as silence
+from . import statements as statements
+from . import subset_law as subset_law
+from . import transformers as transformers
+from .dyck import DyckLanguage as DyckLanguage

@@ -1,0 +1,85 @@
+"""Bounded Dyck languages: small layers trained on all short prefixes by flow, and on samples by SGD."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from yzflow_bounded_dyck import DyckLanguage
+from dynamics import Layer, Trajectory, gradient_flow, sgd
+from dynamics.support import checks
+
+PAPER = "Bounded Dyck"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One training task on Dyck prefixes, from a random start.
+
+    Attributes
+    ----------
+    name : str
+    language : DyckLanguage
+    max_length : int
+        Of the prefixes, in brackets.
+    eta : float
+        Learning rate of Y, Z and V, per step.
+    t_end : float
+        Length of the training, SGD steps.
+    width : int
+        Of the values V; without V no layer could be balanced, for all states would add on axes of their own.
+    uniform : bool
+        Whether attention is held uniform (footnote 4 of the paper): Z = 0, with the learning rate 0.
+    """
+
+    name: str
+    language: DyckLanguage
+    max_length: int = 6
+    eta: float = 1.0
+    t_end: float = 100.0
+    width: int = 6
+    uniform: bool = False
+
+    @property
+    def encodings(self) -> np.ndarray:
+        """Outputs of the minimal first layer, a row for each state with START last: one-hot (19)."""
+        return np.eye(self.language.n_states)
+
+    def simulate(self, level: str, *, seed: int) -> Trajectory:
+        """The full flow on the exact law of the prefixes, or SGD on samples of it, from the same start."""
+        checks.one_of("level", level, ("full flow", "SGD"))
+        rng = np.random.default_rng(0)
+        states, brackets = self.language.n_states, self.language.n_brackets
+        Z, Y = 0.3 * rng.normal(size=(states, states)), 0.3 * rng.normal(size=(self.width, brackets))
+        if self.uniform:
+            Z = np.zeros_like(Z)
+        start = Layer(Z, Y, rng.normal(size=(states, self.width)) / np.sqrt(self.width))
+        bags = self.language.enumerate(max_length=self.max_length)
+        rates: dict[str, Any] = {
+            "eta_y": self.eta,
+            "eta_v": self.eta,
+            "eta_z": 0.0 if self.uniform else self.eta,
+            "init": start,
+        }
+        if level == "SGD":
+            steps = int(self.t_end)
+            sizes: dict[str, Any] = {"batch_size": 256, "length": None, "record_every": max(1, steps // 10)}
+            return sgd(bags, **rates, steps=steps, momentum=0.0, **sizes, seed=seed)
+        return gradient_flow(bags, **rates, t_end=self.t_end, n_times=11, rtol=1e-6)
+
+
+def settings(*, quick: bool) -> list[Setting]:
+    """Two types at two depths, and one type, where nothing before a closing query matters."""
+    chosen = [
+        Setting("k = 2, D = 3", DyckLanguage(2, 3)),
+        Setting("one type: k = 1, D = 3", DyckLanguage(1, 3)),
+    ]
+    if not quick:
+        chosen += [
+            Setting("k = 3, D = 4", DyckLanguage(3, 4)),
+            Setting("k = 2, D = 6", DyckLanguage(2, 6, 0.7)),
+            Setting("depth one: k = 2, D = 1", DyckLanguage(2, 1)),
+        ]
+    return chosen

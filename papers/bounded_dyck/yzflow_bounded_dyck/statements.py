@@ -1,0 +1,21 @@
+"""Bounded Dyck grammars: Wen, Li, Liu, Risteski, NeurIPS 2023, arXiv 2312.01429."""
+
+from __future__ import annotations
+
+from yzflow_bounded_dyck._register import approximate, balance, pruning
+from yzflow_bounded_dyck._register.common import COLUMNS, LEVELS
+
+__all__ = ["COLUMNS", "LEVELS", "NOT_EXAMINED", "STATEMENTS"]
+
+NOT_EXAMINED = (
+    "the wording of the lemmas behind Theorems 1 and 3 of Bounded Dyck (Lemmas 3, 4, 8 to 20), whose formulas our "
+    "text of the paper lacks: those of Theorem 3 are stated and derived anew, those of Theorem 1 are not needed."
+)
+
+STATEMENTS = (
+    *balance.STATEMENTS,
+    *approximate.STATEMENTS,
+    *balance.HEADS,
+    *pruning.STATEMENTS,
+    *balance.ATTENTION,
+)

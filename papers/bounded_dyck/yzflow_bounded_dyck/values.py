@@ -1,0 +1,79 @@
+"""Numbers that the register and the pages quote of layers written by hand: `python -m yzflow.values write`."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+from yzflow_bounded_dyck import DyckLanguage
+from yzflow_bounded_dyck import balance, hypotheses, measures, silence
+from theory.values import Study
+
+
+def silent(k: int, depth: int, level: int, first_seed: int, last_seed: int) -> dict[str, Any]:
+    """Layers with zero values on all brackets of one level: differences in (11), and errors to length 6 and at 500."""
+    language, differences, errors = DyckLanguage(k, depth), [], []
+    batches = (language.enumerate(min_length=0, max_length=6), language.sample(50, max_length=500, rng=1))
+    for seed in range(first_seed, last_seed + 1):
+        layer = silence.silent_layer(language, [(kind, level) for kind in range(k)], rng=seed)
+        differences.append(float(balance.residual(layer.Z, language)))
+        head = silence.memory_head(layer, language)
+        errors += [np.abs(head(layer.features(bags)) - bags.target).max() for bags in batches]
+    least, most = min(differences), max(differences)
+    return {"differences": differences, "least": least, "most": most, "below": float(max(errors)) < 1e-10}
+
+
+def silent_sets() -> dict[str, Any]:
+    """How many sets of pairs the languages of the check have, and how many of them can be silent."""
+    rows = []
+    for language in measures.SILENT_RUN:
+        pairs = list(itertools.product(range(language.n_types), range(1, language.max_depth + 1)))
+        sets = [some for size in range(len(pairs) + 1) for some in itertools.combinations(pairs, size)]
+        may = sum(silence.may_be_silent(language, some) for some in sets)
+        rows.append({"k": language.n_types, "D": language.max_depth, "sets": len(sets), "may": may})
+    return {"rows": rows, "right": measures.silent_sets() == 0, "languages": len(rows)}
+
+
+def ranks(k: int, depth: int) -> dict[str, int]:
+    """Joint ranks of the paper's encodings of brackets, without START."""
+    language = DyckLanguage(k, depth)
+    names = {"type and depth": "depths", "type and angle": "angles"}
+    found = {name: int(np.linalg.matrix_rank(language.embedding(kind)[:-1])) for kind, name in names.items()}
+    return {**found, "states": language.n_states - 1}
+
+
+def by_hand() -> dict[str, int]:
+    """Layers that the check of necessity rests on."""
+    return {"layers": len(measures.right_and_balanced())}
+
+
+def one_type(depth: int, longest: int) -> dict[str, Any]:
+    """A layer for one type: what its pairs add at least, its difference in (11), and how far one depth's features are.
+
+    Prefixes of every length up to 20, and of the longest.
+    """
+    language = DyckLanguage(1, depth)
+    layer = hypotheses.one_type_layer(language)
+    added = np.linalg.norm(balance.insertions(layer, language)[balance.queries(language).ravel()], axis=-1)
+    spread = 0.0
+    for length in (*range(1, 21), longest):
+        bags = language.sample(50, min_length=length, max_length=length, rng=0)
+        depths = np.array([language.states[query].depth for query in bags.query])
+        features = layer.features(bags)
+        spread = max(spread, *(float(np.ptp(features[depths == one], axis=0).max()) for one in set(depths)))
+    return {
+        "adds": float(added.min()),
+        "difference": float(balance.residual(layer.Z, language)),
+        "same": spread < 1e-12,
+    }
+
+
+STUDIES = (
+    Study("silent", silent, {"k": 2, "depth": 2, "level": 2, "first_seed": 0, "last_seed": 3}),
+    Study("silent_sets", silent_sets),
+    Study("ranks", ranks, {"k": 2, "depth": 4}),
+    Study("by_hand", by_hand),
+    Study("one_type", one_type, {"depth": 3, "longest": 5001}),
+)

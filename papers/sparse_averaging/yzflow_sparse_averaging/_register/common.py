@@ -1,0 +1,52 @@
+"""Hypotheses, checks and names that both parts of the register use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from yzflow_sparse_averaging.proofs import disjointness
+from theory.statements import Assumption, Check, Clause, Measure, Statement
+from theory.symbolic import part
+from theory.symbolic.printing import tex
+
+EXACT = LEVELS = ("closed form",)  # nothing is trained
+LOG_RANK = "that a protocol sends at least log2 of the rank in bits, which is quoted"
+
+
+def given(text: str) -> Assumption:
+    """A hypothesis that whatever is built or run here meets by construction: its two sides are equal."""
+    return Assumption(text, lambda setting: 1.0)
+
+
+MAPS = given("queries, keys and values are maps of a token of any size")
+BETWEEN = given("maps of any size before, between and after the layers")
+
+
+def check(
+    name: str, printed: Measure, corrected: Measure | None = None, tolerance: float = 0.0, *, needed: bool = False
+) -> tuple[Check, ...]:
+    """The one check of a clause, which should hold."""
+    return (Check(name, EXACT, printed, corrected, tolerance=tolerance, expected=EXACT, needed=needed),)
+
+
+def statement(number: str, title: str, text: str, printed: str, **more: Any) -> Statement:
+    """A statement of this paper; ``printed``, as in the slides, and ``corrected`` are LaTeX, without dollar signs."""
+    return Statement("Sparse averaging", number, title, text, printed, **more)
+
+
+def rank_of_disjointness(size: str, **more: Any) -> Clause:
+    """The clause on the rank of disjointness of sets of so many elements."""
+    return Clause(
+        "rank of disjointness",
+        tex(disjointness.rank, size),
+        prove=part(
+            disjointness.derive,
+            "Kronecker",
+            "determinant",
+            "rank, ",
+            "det of",
+            sizes=disjointness.SIZES,
+            prose=(disjointness.INDUCTION,),
+        ),
+        **more,
+    )

@@ -1,0 +1,298 @@
+"""Watching trainings of PyTorch: the same attention as the model's own, and nothing disturbed."""
+
+import numpy as np
+import pytest
+from driving import example
+
+import yzflow as yz
+from yzflow_watch.kinds import adapter_of
+from yzflow_watch.recording import Recording
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.slow
+
+TOKENS = np.random.default_rng(0).integers(0, 12, (40, 9))
+DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+
+
+@pytest.fixture(params=DEVICES, autouse=True)
+def device(request, monkeypatch):
+    """Each test on the processor and, where there is one, on the GPU, whose sums are made to keep their order."""
+    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    torch.use_deterministic_algorithms(True)
+    with torch.device(request.param):
+        yield request.param
+    torch.use_deterministic_algorithms(False)
+
+
+def array(tensor):
+    return tensor.detach().cpu().numpy()
+
+
+class Small(torch.nn.Module):
+    """One layer of multi-head attention of the last position, with dropout, and a decoder."""
+
+    def __init__(self, heads=2):
+        super().__init__()
+        self.embedding = torch.nn.Embedding(12, 8)
+        self.attention = torch.nn.MultiheadAttention(8, heads, dropout=0.1, batch_first=True)
+        self.decoder = torch.nn.Linear(8, 12)
+
+    def forward(self, tokens):
+        x = self.embedding(tokens)
+        mask = torch.triu(torch.ones(tokens.shape[1], tokens.shape[1], dtype=torch.bool), 1)
+        return self.decoder(self.attention(x, x, x, need_weights=False, attn_mask=mask)[0])
+
+
+def encoder():
+    layer = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+
+    class Encoder(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embedding = torch.nn.Embedding(12, 8)
+            self.layers = torch.nn.TransformerEncoder(layer, 2)
+            self.decoder = torch.nn.Linear(8, 12)
+
+        def forward(self, tokens):
+            return self.decoder(self.layers(self.embedding(tokens)))
+
+    return Encoder()
+
+
+def train(model, steps=12, watched=None, accumulate=1, optimizer=None, skipped=None, autocast=False):
+    """Losses and last weights of a training with dropout, followed by a recorder or not.
+
+    With ``skipped`` there is a scaler, which skips that step, as its gradient is infinite.
+    """
+    torch.manual_seed(1)
+    optimizer = optimizer or torch.optim.SGD(model.parameters(), lr=0.3)
+    rng, losses = np.random.default_rng(5), []
+    kind = next(model.parameters()).device.type
+    scaler = torch.amp.GradScaler(kind, enabled=skipped is not None)
+
+    def run():
+        for number in range(steps):
+            optimizer.zero_grad()
+            for _ in range(accumulate):
+                batch = torch.as_tensor(rng.integers(0, 12, (7, 9)))
+                with torch.autocast(kind, torch.bfloat16, enabled=autocast):
+                    loss = torch.nn.functional.cross_entropy(model(batch[:, :-1])[:, -1], batch[:, -1])
+                scaler.scale(loss * torch.inf if number == skipped else loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+            losses.append(float(loss.detach()))
+
+    if watched is None:
+        run()
+    else:
+        with watched:
+            run()
+    return losses, [array(one).copy() for one in model.parameters()]
+
+
+def small(**given):
+    torch.manual_seed(0)
+    return Small(**given)
+
+
+def test_training_is_the_same_to_the_bit_with_a_recorder():
+    alone = train(small())
+    model = small()
+    recorder = yz.watch(model, TOKENS)
+    beside = train(model, watched=recorder)
+    assert alone[0] == beside[0]
+    assert all(np.array_equal(one, other) for one, other in zip(alone[1], beside[1], strict=True))
+    assert model.training and recorder.recording.steps.tolist() == [0, 1, 2, 3, 4, 5, 7, 9, 12]
+
+
+def test_steps_and_sequences_are_counted_where_batches_accumulate():
+    model = small()
+    recorder = yz.watch(model, TOKENS)
+    other = torch.nn.Linear(2, 2)
+    with recorder:
+        train(model, steps=6, accumulate=3)
+        step = torch.optim.SGD(other.parameters(), lr=0.1)
+        other(torch.ones(1, 2)).sum().backward()
+        step.step()  # of another model
+    facts = recorder.recording.facts
+    assert recorder.recording.steps[-1] == 6
+    assert facts["batch"] == 21 and facts["length"] == 8
+    assert facts["optimizer"]["name"] == "SGD" and facts["optimizer"]["lr"] == 0.3
+    assert recorder.recording.dataset["learning_rate"].values[-1] == 0.3
+
+
+@pytest.mark.parametrize("fused", [False, True])
+def test_a_step_that_a_scaler_skips_is_none(fused):
+    model = small()
+    recorder = yz.watch(model, TOKENS)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.1, fused=fused)
+    before = array(model.decoder.bias).copy()
+    with pytest.warns(UserWarning, match="no step was seen"):
+        train(model, steps=1, watched=recorder, optimizer=optimizer, skipped=0)
+    assert recorder.recording.steps.tolist() == [0]
+    assert np.array_equal(before, array(model.decoder.bias))
+    train(model, steps=3, watched=recorder, optimizer=optimizer, skipped=1)
+    assert recorder.recording.steps.tolist() == [0, 1, 2]
+
+
+def test_mixed_precision_is_the_same_to_the_bit_and_looked_at_in_the_precision_of_the_weights():
+    alone = train(small(), autocast=True)
+    model = small()
+    recorder = yz.watch(model, TOKENS)
+    with torch.autocast(next(model.parameters()).device.type, torch.bfloat16):
+        seen = adapter_of(model).on(model, TOKENS[:, :-1])
+    np.testing.assert_allclose(seen.attention, adapter_of(model).on(model, TOKENS[:, :-1]).attention, atol=1e-7)
+    beside = train(model, watched=recorder, autocast=True)
+    assert alone[0] == beside[0] != train(small())[0]
+    assert all(np.array_equal(one, other) for one, other in zip(alone[1], beside[1], strict=True))
+
+
+@pytest.mark.parametrize("compiled_is_watched", [False, True])
+def test_a_compiled_model_is_followed(compiled_is_watched):
+    """Its own code, or torch's without a compiler behind it: the same losses, steps, sequences and attention."""
+    model, plain = small(), small()
+    compiled = torch.compile(model, backend="eager")
+    recorder = yz.watch(compiled if compiled_is_watched else model, TOKENS)
+    beside = yz.watch(plain, TOKENS)
+    losses, weights = train(compiled, watched=recorder)
+    own_losses, own_weights = train(plain, watched=beside)
+    np.testing.assert_allclose(losses, own_losses, rtol=1e-6)
+    for one, other in zip(weights, own_weights, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-6)
+    assert recorder.recording.facts == beside.recording.facts
+    np.testing.assert_allclose(
+        recorder.recording.dataset["attention"], beside.recording.dataset["attention"], atol=1e-6
+    )
+
+
+def test_attention_is_that_of_the_module():
+    model = small()
+    model.eval()
+    context = torch.as_tensor(TOKENS[:, :-1])
+    x = model.embedding(context)
+    mask = torch.triu(torch.ones(8, 8, dtype=torch.bool), 1)
+    own = model.attention(x, x, x, attn_mask=mask, average_attn_weights=False)[1]
+    seen = adapter_of(model).on(model, TOKENS[:, :-1])
+    np.testing.assert_allclose(seen.attention[0], array(own[:, :, -1]), atol=1e-6)
+    np.testing.assert_allclose(seen.logits, array(model(context)[:, -1]), atol=1e-6)
+
+
+def test_an_encoder_of_two_layers_and_what_it_has_besides():
+    model = encoder()
+    recorder = yz.watch(model, TOKENS)
+    assert dict(recorder.recording.dataset.sizes) == {
+        "step": 1, "layer": 2, "head": 2, "next_token": 12, "token": 12
+    }  # fmt: skip
+    assert recorder.recording.facts["parts"] == ["a residual link", "LayerNorm", "a feed-forward part"]
+    assert "No theorem here applies at step 0" in recorder.report().headline
+
+
+def test_a_callback_of_the_trainer_records_what_a_with_block_does():
+    """Events as the Trainer's own handler calls them, around the same loop; one that failed before is forgotten."""
+    pytest.importorskip("transformers")
+    from transformers import TrainerControl, TrainerState, TrainingArguments
+    from transformers.trainer_callback import CallbackHandler
+
+    def recorded(by_callback):
+        model = small()
+        recorder = yz.watch(model, TOKENS)
+        if not by_callback:
+            return train(model, watched=recorder), recorder
+        handler = CallbackHandler([recorder.callback()], model, None, None, None)
+        events = (TrainingArguments.__new__(TrainingArguments), TrainerState(), TrainerControl())
+        handler.on_train_begin(*events)  # of a training that never ends
+        handler.on_train_begin(*events)
+        losses = train(model)
+        handler.on_train_end(*events)
+        assert not recorder._training.followed
+        return losses, recorder
+
+    (first, one), (second, other) = recorded(False), recorded(True)
+    assert first[0] == second[0]
+    assert one.recording.dataset.identical(other.recording.dataset)
+
+
+def test_a_loop_that_counts_twice_is_refused():
+    recorder = yz.watch(small(), TOKENS)
+    with pytest.warns(UserWarning, match="no step was seen"), recorder:
+        with pytest.raises(RuntimeError, match="do not call `step` there"):
+            recorder.step()
+        with pytest.raises(RuntimeError, match="records already"):
+            recorder.__enter__()
+
+
+@pytest.mark.parametrize("implementation", ["eager", "sdpa"])
+@pytest.mark.parametrize("name", ["GPT2", "GPTNeoX"])
+def test_attention_is_the_output_of_hugging_face_models(name, implementation):
+    transformers = pytest.importorskip("transformers")
+    sizes = {"vocab_size": 12, "attn_implementation": implementation}
+    if name == "GPT2":
+        config = transformers.GPT2Config(n_embd=8, n_layer=2, n_head=2, n_positions=16, bos_token_id=0, **sizes)
+        model = transformers.GPT2LMHeadModel(config)
+    else:
+        config = transformers.GPTNeoXConfig(
+            hidden_size=8, num_hidden_layers=2, num_attention_heads=2, intermediate_size=16, bos_token_id=0, **sizes
+        )
+        model = transformers.GPTNeoXForCausalLM(config)
+    compiled = torch.compile(model, backend="eager")
+    recorder = yz.watch(compiled, TOKENS, optimizer=torch.optim.SGD(model.parameters(), lr=0.1))
+    assert model.config._attn_implementation == implementation and model.training
+    data = recorder.recording.dataset
+    assert np.isfinite(data["eta_z"]).all() and (data["eta_y"] > 0).all()
+    model.eval()
+    model.set_attn_implementation("eager")
+    with torch.no_grad():
+        out = model(torch.as_tensor(TOKENS[:, :-1]), output_attentions=True)
+    seen = recorder.adapter.on(model, TOKENS[:, :-1])
+    for layer, own in enumerate(out.attentions):
+        np.testing.assert_allclose(seen.attention[layer], array(own[:, :, -1]), atol=1e-6)
+    np.testing.assert_allclose(seen.logits, array(out.logits[:, -1]), atol=1e-5)
+
+
+def test_matrices_of_gpt2_give_its_attention_logits():
+    """Logits of a model without positions, LayerNorm and biases are x W_Q W_K^T x/sqrt(head width)."""
+    transformers = pytest.importorskip("transformers")
+    config = transformers.GPT2Config(vocab_size=12, n_embd=8, n_layer=1, n_head=2, n_positions=16, bos_token_id=0)
+    model = transformers.GPT2LMHeadModel(config)
+    layer = model.transformer.h[0].attn
+    x = torch.randn(5, 8)
+    query, key, _ = layer.c_attn(x[None]).split(8, dim=2)
+    heads = adapter_of(model).matrices(model, TOKENS[:2, :-1])[0]
+    for i, head in enumerate(heads):
+        own = query[0, :, 4 * i : 4 * i + 4] @ key[0, :, 4 * i : 4 * i + 4].T / 2
+        found = array(x) @ head.query @ (array(x) @ head.key).T / head.scale
+        np.testing.assert_allclose(found, array(own), atol=1e-5)
+
+
+def test_matrices_of_gpt_neox_give_its_queries_and_keys():
+    transformers = pytest.importorskip("transformers")
+    config = transformers.GPTNeoXConfig(
+        vocab_size=12, hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16, bos_token_id=0
+    )
+    model = transformers.GPTNeoXForCausalLM(config)
+    x = torch.randn(5, 8)
+    layer = model.gpt_neox.layers[0].attention
+    query, key, value = layer.query_key_value(x[None]).view(1, 5, -1, 3 * layer.head_size).transpose(1, 2).chunk(3, -1)
+    for i, head in enumerate(adapter_of(model).matrices(model, TOKENS[:2, :-1])[0]):
+        for own, matrix in ((query, head.query), (key, head.key), (value, head.value)):
+            np.testing.assert_allclose(array(x) @ matrix, array(own[0, i]), atol=1e-5)
+
+
+def test_parts_are_added_to_those_of_a_known_kind():
+    facts = yz.watch(encoder(), TOKENS, parts=["gates", "LayerNorm"]).recording.facts
+    assert facts["parts"] == ["a residual link", "LayerNorm", "a feed-forward part", "gates"]
+    assert yz.watch(small(), TOKENS, parts=["gates"]).recording.facts["parts"] == ["gates"]
+    with pytest.raises(ValueError, match="`parts` must be words"):
+        yz.watch(small(), TOKENS, parts=[1])
+
+
+def test_the_example_runs_and_reports_what_was_stored(tmp_path, capsys):
+    assert example("watch_training").main(["--quick", "--out", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    assert out.count("Stored at step 4, before what followed was seen") == 2
+    assert "Adam's first step" in out and "Adam stands in the way of 33 statements" in out
+    assert {path.name for path in tmp_path.iterdir()} == {"SGD.nc", "SGD.html", "Adam.nc", "Adam.html"}
+    recording = Recording.load(tmp_path / "SGD.nc")
+    assert recording.steps[-1] == 64 and recording.asked.tolist() == [1, 2, 4, 9, 19, 38]
+    assert (recording.dataset["eta_z"][1:] > 0).all()  # at step 0 no optimizer has been seen
