@@ -48,7 +48,7 @@ _collect = SybilCollection(
             parsers=[DocTestParser()],
             patterns=[
                 f"{package}{depth}/*.py"
-                for package in ("dynamics", "theory", "yzflow")
+                for package in ("dynamics", "theory", "yzflow", "papers/*/yzflow_*", "tools/*/yzflow_*")
                 for depth in ("", "/*", "/*/*", "/*/*/*")
             ],
             fixtures=["empty_folder"],

@@ -16,9 +16,9 @@ from numba import njit
 
 from benchmarks import Study, optional_peer, seconds
 from dynamics import SequenceClasses, sgd_many
-from dynamics.backend.intrinsics import matrix
 from dynamics._engine.sgd.run import Run
 from dynamics._model import kernels
+from dynamics.backend.intrinsics import matrix
 from dynamics.descent import complete
 from dynamics.optimizers import _kernels as updates
 from yzflow.figures.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, styled

@@ -14,10 +14,9 @@ def run() -> Iterator[Row]:
     if peer is None:
         return
     try:
-        from yzflow_studies.ordinary_dyck import deep as deep_dyck
-
         import yzflow_deep as deep
         from yzflow_deep.model import Transformer
+        from yzflow_studies.ordinary_dyck import deep as deep_dyck
     except ImportError as error:
         print(f"torch_gpt: left out ({error})")
         return

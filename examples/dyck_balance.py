@@ -20,6 +20,8 @@ from pathlib import Path
 import numpy as np
 import scipy.stats
 import xarray as xr
+from yzflow_bounded_dyck import balance, lottery, transformers
+from yzflow_bounded_dyck import training as dyck
 from yzflow_studies.dyck_balance import study as over_training
 from yzflow_studies.dyck_embeddings import study as embeddings
 from yzflow_studies.layer_parts import study as parts
@@ -28,10 +30,7 @@ from yzflow_studies.words_and_prefixes.words import ARCHITECTURES, KINDS
 
 from dynamics.support import checks
 from dynamics.support.netcdf import save_dataset
-from yzflow_bounded_dyck import balance
-from yzflow_bounded_dyck import lottery, transformers
 from yzflow import figures, scripts
-from yzflow_bounded_dyck import training as dyck
 
 FIGURES = (*over_training.FIGURES, *embeddings.FIGURES, *parts.FIGURES)
 

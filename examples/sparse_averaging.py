@@ -13,20 +13,20 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+from yzflow_sparse_averaging import averaging
+from yzflow_sparse_averaging import instances as tasks
+from yzflow_sparse_averaging.proofs import groups
+from yzflow_sparse_averaging.sizes import below_bound
+from yzflow_sparse_averaging.trained.attention_unit import attention_weights
 from yzflow_studies.learning_match import study as learning_match
 from yzflow_studies.linear_query import study as linear_query
 from yzflow_studies.match2_margins import study as match2_margins
 from yzflow_studies.moment_curve import study as moments
 from yzflow_studies.random_keys import study as keys
 
-from yzflow_sparse_averaging import instances as tasks
 from dynamics.support.files import replacing
 from dynamics.support.netcdf import save_dataset
 from dynamics.support.progress import Progress
-from yzflow_sparse_averaging.trained.attention_unit import attention_weights
-from yzflow_sparse_averaging import averaging
-from yzflow_sparse_averaging.proofs import groups
-from yzflow_sparse_averaging.sizes import below_bound
 from yzflow import figures, scripts
 
 ERROR = 0.01

@@ -5,9 +5,7 @@ import inspect
 
 import numpy as np
 import pytest
-
-from yzflow_bounded_dyck import DyckLanguage
-from yzflow_bounded_dyck import tasks, training
+from yzflow_bounded_dyck import DyckLanguage, tasks, training
 
 TRAINERS = (
     ("yzflow_bounded_dyck.training", "trained"),

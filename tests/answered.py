@@ -15,16 +15,16 @@ import pytest
 import sweep_tasks
 import watched_layers
 import xarray as xr
+import yzflow_deep as deep
 from driving import quietly
 from saved_kinds import parts
+from yzflow_sparse_averaging.trained.linear_query import LinearQueryUnit
+from yzflow_sparse_averaging.trained.qsa import train_qsa
 
 import yzflow as yz
 from dynamics import SequenceClasses
-import yzflow_deep as deep
 from dynamics.fields.table import SYSTEMS
 from dynamics.support.canonical import canonical
-from yzflow_sparse_averaging.trained.linear_query import LinearQueryUnit
-from yzflow_sparse_averaging.trained.qsa import train_qsa
 from theory import statements
 from theory.enclosures.cells import Cell
 from theory.enclosures.keeping import kept, kept_cell

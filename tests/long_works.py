@@ -11,6 +11,7 @@ import numpy as np
 import watched_layers
 import xarray as xr
 from saved_kinds import parts
+from yzflow_watch.recording import Recording
 
 import yzflow as yz
 from dynamics import ensemble as ensembles
@@ -18,7 +19,6 @@ from dynamics import gradient_flow_ensemble
 from dynamics.support import files
 from yzflow.audits import audit, survival  # noqa: F401  # before a process forks, and not in each
 from yzflow.fuzzing import blocks
-from yzflow_watch.recording import Recording
 
 SWEEP = """
 task = "sweep_tasks:arrays"

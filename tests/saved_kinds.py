@@ -8,20 +8,20 @@ import numpy as np
 import saved
 import watched_layers
 import xarray as xr
+import yzflow_deep as deep
 from own_flows import Logistic
+from yzflow_sparse_averaging.trained.qsa import load_training, train_qsa
+from yzflow_watch.recording import Recording
 
 import yzflow as yz
-import yzflow_deep as deep
 from dynamics import linear_noise
 from dynamics.support import archive, netcdf, sealed
-from yzflow_sparse_averaging.trained.qsa import load_training, train_qsa
 from theory.enclosures import Enclosure
 from theory.enclosures.cells import Cell, CellEnclosure, decide_cell
 from yzflow.audits import survival
 from yzflow.sweeps.runs import Result, key
 from yzflow.sweeps.store import Store
 from yzflow.sweeps.sweep import load_sweep
-from yzflow_watch.recording import Recording
 
 IDENTITY = {"schema": 2, "task": "t", "version": 1, "configuration": {"a": 1}, "seed": 0}
 _QSA = {"n_tokens": 4, "subset_size": 2, "embedding_dim": 3, "value_dim": 2, "steps": 2, "batch_size": 2}

@@ -6,9 +6,9 @@ find more than the round ones hypothesis prefers.
 
 import numpy as np
 from hypothesis import strategies as st
+from yzflow_bounded_dyck import DyckLanguage
 
 from dynamics import Bags, Layer, SequenceClasses
-from yzflow_bounded_dyck import DyckLanguage
 
 SEEDS = st.integers(0, 2**32 - 1)
 LOGIT_SCALES = st.sampled_from([0.0, 0.3, 3.0, 30.0])

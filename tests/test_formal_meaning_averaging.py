@@ -9,9 +9,8 @@ import math
 import numpy as np
 import pytest
 from meaning import SEEDS, evaluates
-
-from yzflow_sparse_averaging.instances import match2, match3
 from yzflow_sparse_averaging import matching, protocols
+from yzflow_sparse_averaging.instances import match2, match3
 
 
 @evaluates("match2_errors", "match3_errors")

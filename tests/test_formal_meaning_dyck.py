@@ -9,11 +9,10 @@ import itertools
 import numpy as np
 import pytest
 from meaning import SEEDS, evaluates
-
-from yzflow_bounded_dyck import DyckLanguage
-from dynamics import Layer
-from yzflow_bounded_dyck import balance, hypotheses, measures
+from yzflow_bounded_dyck import DyckLanguage, balance, hypotheses, measures
 from yzflow_bounded_dyck.proofs import theorem2
+
+from dynamics import Layer
 
 
 def prefix16(w, j):

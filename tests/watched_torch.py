@@ -5,7 +5,6 @@ import random
 
 import numpy as np
 import pytest
-
 from yzflow_watch.untouched import unwrapped
 
 torch = pytest.importorskip("torch")

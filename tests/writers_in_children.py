@@ -20,10 +20,10 @@ NOBODY = 65534
 def writers():
     """Name -> (suffix, function of a path); all is computed before, so that only writing is left."""
     import matplotlib.figure
+    from yzflow_sparse_averaging.trained.qsa import train_qsa
 
     from dynamics import Bags, SequenceClasses, gradient_flow
     from dynamics.support import files, netcdf
-    from yzflow_sparse_averaging.trained.qsa import train_qsa
     from yzflow import cli, figures
     from yzflow.sweeps.runs import Result
     from yzflow.sweeps.store import Store

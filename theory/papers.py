@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from dynamics.support import checks
+from dynamics.support.distributions import MISSION
 from dynamics.support.origins import OURS, PAPERS, outside
 
 __all__ = ["GROUP", "built_in", "code_of", "left_out", "named", "papers", "register"]
@@ -30,14 +31,14 @@ _read = False
 
 
 def papers() -> dict[str, Any]:
-    """Slug -> paper: ours by name, then those of other distributions by name, then those that were registered."""
+    """Slug -> paper: those of the mission, then those of other distributions by name, then those that were registered."""
     global _read
     if not _read:
         _read = True  # first, since a paper's module may ask for the table
         for point in _entry_points():
             try:
                 paper = point.load()
-                if not _is_ours(point.value):
+                if not _is_mission(point.value):
                     _check(paper)
                     checks.instance("statements", paper.statements, tuple)  # now, and not when all are asked for
                 _add(paper, point.module)
@@ -50,8 +51,8 @@ def papers() -> dict[str, Any]:
 
 
 def built_in() -> list[Any]:
-    """The papers of this distribution, of which its own documentation speaks."""
-    return [paper for slug, paper in papers().items() if slug not in _registered and _is_ours(_modules[slug])]
+    """The papers of the mission that are installed: those of which this repository's own documentation speaks."""
+    return [paper for slug, paper in papers().items() if slug not in _registered and _is_mission(_modules[slug])]
 
 
 def code_of(*names: str, modules: Iterable[str] = ()) -> str:
@@ -123,18 +124,28 @@ def _plain(name: str) -> str:
 
 
 def _entry_points() -> list[metadata.EntryPoint]:
-    """Entry points of the group: ours first, then by distribution and name."""
+    """Entry points of the group: those of the mission first, then by distribution and name."""
     points = list(metadata.entry_points(group=GROUP))
     if not any(_is_ours(point.value) for point in points):
         points = [*_of_the_clone(), *points]
     return sorted(
-        points, key=lambda point: (not _is_ours(point.value), point.dist.name if point.dist else "", point.name)
+        points,
+        key=lambda point: (not _is_mission(point.value), "" if _is_mission(point.value) else _name(point), point.name),
     )
+
+
+def _name(point: metadata.EntryPoint) -> str:
+    return point.dist.name if point.dist else ""
 
 
 def _is_ours(place: str) -> bool:
     """Whether a module, or "module:name" there, is of this distribution."""
     return place.partition(":")[0].partition(".")[0] in OURS
+
+
+def _is_mission(place: str) -> bool:
+    """Whether a module is of the core, or of a distribution of the mission's other papers."""
+    return _is_ours(place) or place.partition(":")[0].partition(".")[0] in MISSION
 
 
 def _of_the_clone() -> Iterator[metadata.EntryPoint]:

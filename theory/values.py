@@ -1,10 +1,11 @@
 """Published numbers: each has a name, the function that computes it, its setting, and a place where it is stored.
 
 A room is a folder with a module ``values``, whose tuple ``STUDIES`` holds a `Study` for each computation, and with
-``values.json``, their results. The rooms of this package are its papers; in a clone, ``docs/writers/published`` knows
-those of the others, compares all with the text that quotes them, and writes them. A number's name is
-``room.study.number``; the setting's entries are numbers of the study, too, since a sentence that quotes a result quotes
-its setting.
+``values.json``, their results. The rooms here are those of papers: a folder of this package, or the package of an
+installed paper. In a clone, ``docs/writers/published`` knows all others, compares them with the text that quotes them,
+and writes them. A number's name is ``room.study.number``, with ``bounded_dyck`` for the package
+``yzflow_bounded_dyck``; the setting's entries are numbers of the study, too, since a sentence that quotes a result
+quotes its setting.
 
 >>> def square(side):
 ...     return {"area": side**2, "large": side > 10}
@@ -20,12 +21,14 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from importlib import metadata, util
 from pathlib import Path
 from typing import Any
 
 from dynamics.support import checks
+from dynamics.support.origins import OURS, PAPERS
 
-__all__ = ["Study", "differences", "find", "plain", "record", "stored", "value"]
+__all__ = ["Study", "differences", "find", "name_of", "of_papers", "plain", "record", "stored", "value"]
 
 FILE = "values.json"
 _NAME = re.compile(r"[\w-]+")
@@ -161,8 +164,21 @@ def stored(folder: Path) -> dict[str, dict[str, Any]]:
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
 
-def find(name: str, folders: Iterable[Path]) -> Any:
-    """The number ``room.study.number``, or the mapping of all that ``room.study`` has, from rooms in these folders.
+def name_of(room: Path) -> str:
+    """The name of a room: its folder's, without what marks a package of ours."""
+    return room.name.removeprefix("yzflow_")
+
+
+def of_papers() -> list[Path]:
+    """The rooms of this package, and the packages of installed papers, which are not imported for that."""
+    tops = {point.module.partition(".")[0] for point in metadata.entry_points(group=PAPERS)} - set(OURS)
+    specs = [util.find_spec(top) for top in sorted(tops)]
+    places = [place for spec in specs if spec is not None for place in spec.submodule_search_locations or ()]
+    return [*Path(__file__).parent.iterdir(), *map(Path, places)]
+
+
+def find(name: str, rooms: Iterable[Path]) -> Any:
+    """The number ``room.study.number``, or the mapping of all that ``room.study`` has, from these rooms.
 
     Raises
     ------
@@ -171,7 +187,7 @@ def find(name: str, folders: Iterable[Path]) -> Any:
     """
     room, _, rest = name.partition(".")
     study, *path = rest.split(".")
-    records = [found[study] for folder in folders if study in (found := stored(folder / room))]
+    records = [found[study] for one in rooms if name_of(one) == room and study in (found := stored(one))]
     if len(records) != 1:
         raise checks.reject("name", "be of one stored value, as room.study.number", repr(name))
     number: Any = {**records[0]["setting"], **records[0]["values"]}
@@ -187,11 +203,11 @@ def find(name: str, folders: Iterable[Path]) -> Any:
 
 @cache
 def value(name: str) -> Any:
-    """The stored number of this name, of the rooms of this package: for text that code holds.
+    """The stored number of this name, of the rooms of papers: for text that code holds.
 
     Raises
     ------
     ValueError
         If there is no such number.
     """
-    return find(name, [Path(__file__).parent])
+    return find(name, of_papers())

@@ -9,4 +9,7 @@ The public names are those of ``__init__.pyi``, imported when they are first ask
 
 import lazy_loader
 
+from yzflow._elsewhere import missing
+
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__all__ = sorted(set(__all__) - missing())

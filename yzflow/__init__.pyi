@@ -1,7 +1,6 @@
 from . import figures as figures
 from ._dynamics import Bags as Bags
 from ._dynamics import DivergenceError as DivergenceError
-from ._dynamics import DyckLanguage as DyckLanguage
 from ._dynamics import Embedding as Embedding
 from ._dynamics import Field as Field
 from ._dynamics import Flow as Flow
@@ -28,9 +27,14 @@ from ._dynamics import register_field as register_field
 from ._dynamics import sgd as sgd
 from ._dynamics import sgd_many as sgd_many
 from ._dynamics import stochastic_flow as stochastic_flow
+from ._elsewhere import DyckLanguage as DyckLanguage
+from ._elsewhere import Recorder as Recorder
+from ._elsewhere import WatchReport as WatchReport
+from ._elsewhere import averaging as averaging
+from ._elsewhere import balance as balance
+from ._elsewhere import watch as watch
+from ._elsewhere import watch_checkpoints as watch_checkpoints
 from ._theory import attention as attention
-from ._theory import averaging as averaging
-from ._theory import balance as balance
 from ._theory import decoder as decoder
 from ._theory import enclose as enclose
 from ._theory import enclosures as enclosures
@@ -49,7 +53,3 @@ from .paper import register as register
 from .reruns import RerunReport as RerunReport
 from .reruns import rerun as rerun
 from .sweeps.sweep import sweep as sweep
-from .watching.checkpoints import watch_checkpoints as watch_checkpoints
-from .watching.recorder import Recorder as Recorder
-from .watching.recorder import watch as watch
-from .watching.report import WatchReport as WatchReport

@@ -121,7 +121,7 @@ def _archive(file: Path) -> tuple[str, dict[str, Any]]:
     """A certificate, with what it claims if that is verified here; or the kind of another sealed archive."""
     kind = sealed.kind_of(file)
     if kind not in (FORMAT, CELL_FORMAT):
-        return sealed.KINDS[kind].what, {}
+        return sealed.kinds()[kind].what, {}
     found: Enclosure | CellEnclosure
     if kind == CELL_FORMAT:
         found, function = CellEnclosure.load(file), "decide_cell"
@@ -132,8 +132,8 @@ def _archive(file: Path) -> tuple[str, dict[str, Any]]:
     with suppress(ValueError):  # a flow whose code is not here
         if found.verify():
             claim = found.words.splitlines()[0]
-            return f"{sealed.KINDS[kind].what}, verified here: {claim}, to t = {found.t_reached:g}", made
-    return f"{sealed.KINDS[kind].what} that is not verified", made
+            return f"{sealed.kinds()[kind].what}, verified here: {claim}, to t = {found.t_reached:g}", made
+    return f"{sealed.kinds()[kind].what} that is not verified", made
 
 
 def _dataset(file: Path) -> tuple[str, dict[str, Any]]:
@@ -142,7 +142,7 @@ def _dataset(file: Path) -> tuple[str, dict[str, Any]]:
         kind, saved, _ = saved_table(file)
         return kind, {str(key): str(value) for key, value in saved.attrs.items()}
     if found != "yzflow-trajectory-1":
-        return sealed.KINDS[found].what, {}
+        return sealed.kinds()[found].what, {}
     trajectory = Trajectory.load(file)
     attributes = trajectory.dataset.attrs
     made = {"function": attributes["simulator"], "arguments": trajectory.parameters}

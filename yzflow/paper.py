@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from yzflow.pages.explorer.registry import Panel
     from yzflow.pages.live import Views
     from yzflow.sweeps.runs import Task
-    from yzflow_watch.places import Place
-    from yzflow_watch.rivals import Rival
 
 __all__ = ["Later", "Paper", "later", "paper_of", "papers", "register"]
 
@@ -159,8 +157,8 @@ class Paper:
     survival: Room | None = field(default_factory=lambda: None)
     enclosing: Enclosing | None = field(default_factory=lambda: None)
     own: Callable[..., OwnCase] | None = field(default_factory=lambda: None)
-    watched: Callable[..., Place] | None = field(default_factory=lambda: None)
-    rivals: tuple[Rival, ...] = field(default_factory=tuple)
+    watched: Callable[..., Any] | None = field(default_factory=lambda: None)
+    rivals: tuple[Any, ...] = field(default_factory=tuple)
     drawing: Callable[..., Setting] | None = field(default_factory=lambda: None)
     tried: tuple[Row, ...] = field(default_factory=tuple)
     views: Views | None = field(default_factory=lambda: None)

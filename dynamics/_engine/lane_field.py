@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from dynamics._model import small
+from dynamics._model.small import exp
 from dynamics.backend import lanes as rows_of_lanes
 from dynamics.backend.compiled import kernel
 from dynamics.backend.lanes import LANES, filled, larger, load, sqrt, store, where
-from dynamics._model import small
-from dynamics._model.small import exp
 
 _OPTIONS: dict[str, Any] = {"fastmath": {"contract"}, "uses": (rows_of_lanes, small)}
 

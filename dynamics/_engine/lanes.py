@@ -25,13 +25,13 @@ from typing import Any
 
 import numpy as np
 
-from dynamics.backend import lanes as rows_of_lanes
-from dynamics.backend.compiled import kernel
-from dynamics.backend.lanes import LANES, absolute, filled, larger, load, store, where
 from dynamics._engine import lane_field, tableau
 from dynamics._engine.lane_field import decoded, field, losses_of, numbers_of
 from dynamics._engine.lane_records import Asked, Lanes, State
 from dynamics._engine.tableau import EXTENDED, STAGES
+from dynamics.backend import lanes as rows_of_lanes
+from dynamics.backend.compiled import kernel
+from dynamics.backend.lanes import LANES, absolute, filled, larger, load, store, where
 
 _OPTIONS: dict[str, Any] = {"fastmath": {"contract"}, "uses": (rows_of_lanes, tableau, lane_field)}
 

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dynamics.backend.compiled import address, call, kernel
 from dynamics._engine import tableau
 from dynamics._engine.steps import Bind, Dop853, Interpolant
 from dynamics._engine.tableau import E3, E5, EXTENDED, STAGES, A, C, D
@@ -16,6 +15,7 @@ from dynamics._model import small
 from dynamics._model.gradient import kernel_of
 from dynamics._model.problem import Problem
 from dynamics._model.weights import Weights
+from dynamics.backend.compiled import address, call, kernel
 from dynamics.support.checks import read_only
 
 # Variables, and multiplications of an evaluation, up to which calls between the stages take longer than arithmetic, and

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from dynamics._model import kernels
 from dynamics.backend import intrinsics
 from dynamics.backend.compiled import kernel
 from dynamics.backend.intrinsics import as_read_only, float64_of_bits, matrix
-from dynamics._model import kernels
 
 _OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract"}, "uses": (intrinsics, kernels)}
 

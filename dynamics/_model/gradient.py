@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dynamics.backend import intrinsics
-from dynamics.backend.compiled import kernel
-from dynamics.backend.intrinsics import as_read_only, borrowed, matrix, underflow
 from dynamics._model import kernels
 from dynamics._model.batch import Batch
 from dynamics._model.kernels import first_integers, larger
 from dynamics._model.weights import Rule, Weights
+from dynamics.backend import intrinsics
+from dynamics.backend.compiled import kernel
+from dynamics.backend.intrinsics import as_read_only, borrowed, matrix, underflow
 
 _OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract"}, "uses": (intrinsics, kernels)}
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dynamics._model.batch import Batch
 from dynamics.backend import lanes
 from dynamics.backend.compiled import kernel
 from dynamics.backend.lanes import (
@@ -25,7 +26,6 @@ from dynamics.backend.lanes import (
     total,
     where,
 )
-from dynamics._model.batch import Batch
 from dynamics.support.checks import read_only
 
 _OPTIONS: dict[str, Any] = {"fastmath": {"contract"}, "uses": (lanes,)}

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from dynamics.backend import intrinsics
-from dynamics.backend.compiled import kernel
-from dynamics.backend.intrinsics import as_read_only
 from dynamics._model import gradient, kernels
 from dynamics._model.batch import Batch
 from dynamics._model.gradient import plain
 from dynamics._model.weights import Weights
+from dynamics.backend import intrinsics
+from dynamics.backend.compiled import kernel
+from dynamics.backend.intrinsics import as_read_only
 from dynamics.optimizers import _kernels as updates
 
 _OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract"}}

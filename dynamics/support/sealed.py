@@ -7,11 +7,13 @@ kept to save work is set aside, with a warning, and made again.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import re
 import secrets
 import warnings
+from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +22,7 @@ from dynamics.support import checks, files
 from dynamics.support.formats import ARCHIVE, NETCDF, format_of
 
 DIGITS = 64
+FILES = "yzflow.files"
 
 
 class Kind(NamedTuple):
@@ -40,17 +43,13 @@ class Kind(NamedTuple):
     remade: bool = False
 
 
-# The format that a file says it has -> its kind. What is not here is no file of ours.
+# The format that a file of the core says it has -> its kind; `kinds` has those of other distributions, too.
 KINDS = {
     "yzflow-trajectory-1": Kind("a trajectory", "dynamics:Trajectory.load"),
     "yzflow-run-1": Kind("a run of an open flow", "dynamics:Run.load"),
-    "yzflow-recording-1": Kind("a recording of a training", "yzflow_watch.recording:Recording.load"),
     "yzflow-bags-2": Kind("a file of bags", "dynamics:Bags.load"),
     "yzflow-flow-ensemble-1": Kind("an ensemble of flows"),
     "yzflow-noise-1": Kind("the noise of a layer"),
-    "yzflow-qsa-training-1": Kind("a training on sparse averaging", "yzflow_sparse_averaging.trained.qsa:load_training", remade=True),
-    "yzflow-deep-1": Kind("a training of transformers", "yzflow_deep:load_training"),
-    "yzflow-deep-checkpoint-1": Kind("a checkpoint of transformers", "yzflow_deep:train", remade=True),
     "yzflow-certificate-2": Kind("a certificate", "theory.enclosures:Enclosure.load"),
     "yzflow-cell-3": Kind("a certificate of a cell", "theory.enclosures.cells:CellEnclosure.load", remade=True),
     "yzflow-sweep-run-1": Kind("a run of a sweep", "yzflow.sweeps.store:Store.read", remade=True),
@@ -58,6 +57,29 @@ KINDS = {
     "yzflow-sweep-1": Kind("a sweep", "yzflow.sweeps.sweep:load_sweep"),
     "yzflow-survival-1": Kind("a survival table", "yzflow.audits.survival:load"),
 }
+
+
+@functools.cache
+def kinds() -> dict[str, Kind]:
+    """Format -> its kind, of the core and of installed distributions; what is not here is no file of ours.
+
+    An entry point of the group ``yzflow.files`` names a mapping like `KINDS`. One that cannot be imported, or that has
+    a format of another, is left out with a warning.
+    """
+    found = dict(KINDS)
+    for point in sorted(metadata.entry_points(group=FILES), key=lambda point: point.value):
+        try:
+            added = checks.instance(point.value, point.load(), dict)
+            for name, kind in added.items():
+                checks.instance(point.value, kind, Kind, rule="map formats to Kinds")
+                if name in found:
+                    raise checks.reject(point.value, "have formats of its own", repr(name))
+        except Exception as error:  # other people's code can raise anything
+            why = " ".join(str(error).split()) or type(error).__name__
+            warnings.warn(f"the kinds of files of {point.value} are left out: {why}", UserWarning, stacklevel=2)
+            continue
+        found.update(added)
+    return found
 
 
 class Damaged(ValueError):
@@ -116,12 +138,12 @@ def another(path: str | os.PathLike, what: str, content: bytes | memoryview, *, 
     except ValueError:
         pass
     else:
-        found += f", {KINDS[said].what}" if said in KINDS else f", of the unknown kind {checks.brief(said)}"
+        found += f", {kinds()[said].what}" if said in kinds() else f", of the unknown kind {checks.brief(said)}"
     return checks.reject(name, f"be {what} written by yzflow", found)
 
 
 def kind_of(path: str | os.PathLike) -> str:
-    """The format of a sealed file, a key of `KINDS`.
+    """The format of a sealed file, a key of `kinds`.
 
     Raises
     ------
@@ -138,7 +160,7 @@ def kind_of(path: str | os.PathLike) -> str:
         found = format_of(content)
     except ValueError:
         found = ""
-    if found not in KINDS:
+    if found not in kinds():
         raise another(path, what, content)
     return found
 
@@ -151,7 +173,7 @@ def was_ours(content: bytes | memoryview) -> bool:
         start, end = bytes(content[:4]), bytes(content[-DIGITS:])
         begins = start == NETCDF or start.startswith(ARCHIVE)
         return begins or re.fullmatch(rb"[0-9a-f]{64}", end) is not None or not bytes(content).strip(b"\0")
-    return found in KINDS
+    return found in kinds()
 
 
 def set_aside(path: Path, why: str, then: str, *, stacklevel: int = 2) -> None:

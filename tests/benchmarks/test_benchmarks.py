@@ -27,8 +27,8 @@ from benchmarks import (
     work_precision,
 )
 from benchmarks.__main__ import main, names
-from dynamics.backend import plain_views
 from dynamics._model import kernels
+from dynamics.backend import plain_views
 from dynamics.optimizers import _kernels as updates
 
 WIN = Row("a task", 0.5, "a peer", 10.0, 1e-9, 1e-6, first_ours=2.0, first_peer=3.0, result="all")

@@ -6,10 +6,10 @@ import pytest
 from driving import ROOT
 from figure_rules import of_papers_and_studies
 from latex import value
+from yzflow_sparse_averaging.proofs import groups, transform
 
 from theory import decoder
 from theory.scan_and_snap.proofs import slowdown, theorem4
-from yzflow_sparse_averaging.proofs import groups, transform
 from theory.statements import REGISTER
 from yzflow.values.marks import bare
 

@@ -17,9 +17,9 @@ from numba import njit
 from strategies import SEEDS, Population, bags, sequence_classes
 
 from dynamics import Layer, Objective, SequenceClasses, gradient_flow, gradient_flow_ensemble
-from dynamics.backend.lanes import LANES, load, store
 from dynamics._engine import chunks, lane_field, one_by_one
 from dynamics._engine import lanes as ensemble
+from dynamics.backend.lanes import LANES, load, store
 from dynamics.ensemble import RECORDS
 from dynamics.fields.system import Setting
 from dynamics.fields.table import SYSTEMS

@@ -3,16 +3,28 @@
 import numpy as np
 import pytest
 import xarray as xr
-
-from dynamics import Bags, IntegrationError, Layer, Objective, SequenceClasses, Solver, Trajectory, flow, gradient_flow, gradient_flow_ensemble, sgd, sgd_many
-from yzflow_bounded_dyck import DyckLanguage
-from yzflow_sparse_averaging import instances as tasks
-from dynamics.support import checks
-from yzflow_sparse_averaging.trained.linear_query import LinearQueryUnit
-from yzflow_sparse_averaging.trained.qsa import train_qsa
-from yzflow_bounded_dyck import balance, pruning
+from yzflow_bounded_dyck import DyckLanguage, balance, pruning
 from yzflow_bounded_dyck.networks import ReluNetwork
 from yzflow_bounded_dyck.transformers import random_transformer
+from yzflow_sparse_averaging import instances as tasks
+from yzflow_sparse_averaging.trained.linear_query import LinearQueryUnit
+from yzflow_sparse_averaging.trained.qsa import train_qsa
+
+from dynamics import (
+    Bags,
+    IntegrationError,
+    Layer,
+    Objective,
+    SequenceClasses,
+    Solver,
+    Trajectory,
+    flow,
+    gradient_flow,
+    gradient_flow_ensemble,
+    sgd,
+    sgd_many,
+)
+from dynamics.support import checks
 from theory.enclosures import enclose_flow
 from theory.scan_and_snap import decoder
 

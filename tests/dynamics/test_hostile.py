@@ -27,17 +27,45 @@ from driving import LONG
 from matplotlib import pyplot
 from matplotlib.figure import Figure
 from public import public
+from yzflow_bounded_dyck import DyckLanguage
+from yzflow_sparse_averaging import instances as tasks
+from yzflow_sparse_averaging.trained import attention_unit as units
+from yzflow_sparse_averaging.trained import linear_query, qsa
 
 import dynamics
 import theory
-from dynamics import Bags, Embedding, Field, Layer, Objective, Optimizer, Run, Schedule, SequenceClasses, Solver, TextCorpus, Trajectory, data, descend, extensions, flow, gradient_flow, gradient_flow_ensemble, gradient_noise, integrate, linear_noise, observables, options, register_field, sgd, sgd_many, stochastic_flow
-from yzflow_bounded_dyck import DyckLanguage
+from dynamics import (
+    Bags,
+    Embedding,
+    Field,
+    Layer,
+    Objective,
+    Optimizer,
+    Run,
+    Schedule,
+    SequenceClasses,
+    Solver,
+    TextCorpus,
+    Trajectory,
+    data,
+    descend,
+    extensions,
+    flow,
+    gradient_flow,
+    gradient_flow_ensemble,
+    gradient_noise,
+    integrate,
+    linear_noise,
+    observables,
+    options,
+    register_field,
+    sgd,
+    sgd_many,
+    stochastic_flow,
+)
 from dynamics.bags import population_of
-from yzflow_sparse_averaging import instances as tasks
 from dynamics.fields.table import SYSTEMS
 from dynamics.support import netcdf
-from yzflow_sparse_averaging.trained import attention_unit as units
-from yzflow_sparse_averaging.trained import linear_query, qsa
 from theory import papers
 from theory.papers import built_in
 

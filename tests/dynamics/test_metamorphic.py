@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import SEEDS, bags, dyck_languages, layers, sequence_classes
-
-from dynamics import Bags, Layer, SequenceClasses, TextCorpus, gradient_flow, sgd
 from yzflow_bounded_dyck import DyckLanguage
 from yzflow_sparse_averaging import instances as tasks
+
+from dynamics import Bags, Layer, SequenceClasses, TextCorpus, gradient_flow, sgd
 from theory.scan_and_snap import early
 
 INTEGERS = st.sampled_from([np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64])

@@ -5,13 +5,19 @@ import pickle
 
 import numpy as np
 import pytest
-
-from dynamics import Bags, Embedding, Layer, SequenceClasses, TextCorpus, gradient_flow, sgd
 from yzflow_bounded_dyck import DyckLanguage
 from yzflow_sparse_averaging import instances as tasks
-from dynamics.support import checks
-from yzflow_sparse_averaging.trained.attention_unit import AttentionUnit, FixedPoint, MultiHeadLayer, TensorAttentionUnit, Transformer
+from yzflow_sparse_averaging.trained.attention_unit import (
+    AttentionUnit,
+    FixedPoint,
+    MultiHeadLayer,
+    TensorAttentionUnit,
+    Transformer,
+)
 from yzflow_sparse_averaging.trained.linear_query import LinearQueryUnit
+
+from dynamics import Bags, Embedding, Layer, SequenceClasses, TextCorpus, gradient_flow, sgd
+from dynamics.support import checks
 
 WIDTHS = [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64]
 

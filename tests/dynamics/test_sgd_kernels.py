@@ -13,9 +13,9 @@ from hypothesis.extra.numpy import arrays
 from numba import njit
 
 from dynamics import Bags, DivergenceError, Layer, SequenceClasses, sgd
+from dynamics._model import kernels
 from dynamics.backend.modes import IN_PYTHON, PLAIN
 from dynamics.backend.processor import X86
-from dynamics._model import kernels
 
 FULL = {"batch_size": None, "length": None, "momentum": 0.0}
 

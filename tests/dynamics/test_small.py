@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynamics import Bags, Layer, Objective, SequenceClasses, gradient_flow
-from dynamics.backend import lanes
-from dynamics.backend.compiled import kernel
-from dynamics.backend.lanes import LANES, highest, load_at, store_at, total
 from dynamics._engine import stages
 from dynamics._model import small
 from dynamics._model.problem import Problem
 from dynamics._model.small import exp, plain_gradient
+from dynamics.backend import lanes
+from dynamics.backend.compiled import kernel
+from dynamics.backend.lanes import LANES, highest, load_at, store_at, total
 from dynamics.observables import support_of
 
 RATES = {"eta_y": 1.0, "eta_z": 0.5, "t_end": 30.0}

@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 from numba import njit
 
 from dynamics import Bags, Layer, Objective, SequenceClasses, Solver, gradient_flow
-from dynamics.backend.compiled import address, call
-from dynamics.backend.modes import IN_PYTHON
 from dynamics._engine import stages as stages_module
 from dynamics._engine import symmetry
 from dynamics._engine.stages import Trial, take
 from dynamics._engine.symmetry import find_symmetry, symmetry_of
 from dynamics._engine.tableau import E3, E5, EXTENDED, STAGES, A
 from dynamics._model.objective import shaped
+from dynamics.backend.compiled import address, call
+from dynamics.backend.modes import IN_PYTHON
 from dynamics.fields.system import Setting
 from dynamics.fields.table import has, system_for
 

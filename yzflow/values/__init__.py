@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from theory.values import find
+from theory.values import find, of_papers
 
 __all__ = ["value"]
 
@@ -24,5 +24,5 @@ def value(name: str) -> Any:
     ValueError
         If there is no such number.
     """
-    packages = Path(__file__).parents[2]
-    return find(name, [packages / "theory", packages / "yzflow" / "papers"])
+    here = Path(__file__).parents[1] / "papers"
+    return find(name, [*of_papers(), *here.iterdir()])

@@ -10,7 +10,7 @@ from typing import Any
 
 from dynamics.support import files
 from published.marks import filled, marks, misplaced
-from published.rooms import STUDIES, Fault, homes
+from published.rooms import STUDIES, Fault, rooms
 from theory.values import find
 
 if sys.version_info >= (3, 11):
@@ -41,8 +41,8 @@ def sources(root: Path) -> list[Path]:
 
 def finder(root: Path) -> Callable[[str], Any]:
     """Name -> stored number, of the rooms of a clone."""
-    folders = homes(root)
-    return cache(lambda name: find(name, folders))
+    known = rooms(root)
+    return cache(lambda name: find(name, known))
 
 
 def check_page(path: Path, find: Callable[[str], Any], file: str = "") -> list[Fault]:

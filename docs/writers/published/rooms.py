@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from dynamics.support import checks, files
-from theory.values import FILE, Study, differences, record, stored
+from theory.values import FILE, Study, differences, name_of, record, stored
 
-__all__ = ["Fault", "check_rooms", "earlier", "homes", "keep", "rooms", "studies", "write_rooms"]
+__all__ = ["Fault", "check_rooms", "earlier", "keep", "rooms", "studies", "write_rooms"]
 
 STUDIES = "studies/yzflow_studies"
-_HOMES = (STUDIES, "theory", "yzflow/papers")
+# Where rooms stand; those of the register first, since it is quoted before others can be loaded.
+_REGISTER = ("theory/*", "papers/*/yzflow_*", "tools/*/yzflow_*")
+_PATTERNS = (f"{STUDIES}/*", *_REGISTER, "yzflow/papers/*")
 
 
 @dataclass(frozen=True)
@@ -31,8 +33,8 @@ class Fault:
         return f"{self.file}:{self.line}: {self.name}: {self.problem}"
 
 
-def homes(root: Path) -> list[Path]:
-    """The folders of a clone that hold rooms.
+def rooms(root: Path) -> list[Path]:
+    """The folders of a clone that have a module ``values``.
 
     Raises
     ------
@@ -41,12 +43,7 @@ def homes(root: Path) -> list[Path]:
     """
     if not (root / STUDIES).is_dir():
         raise checks.reject("root", f"be a clone of the repository, with a folder {STUDIES}", str(root))
-    return [root / home for home in _HOMES]
-
-
-def rooms(root: Path) -> list[Path]:
-    """The folders of a clone that have a module ``values``."""
-    return [path.parent for home in homes(root) for path in sorted(home.glob("*/values.py"))]
+    return [path.parent for pattern in _PATTERNS for path in sorted(root.glob(f"{pattern}/values.py"))]
 
 
 def studies(root: Path, room: Path) -> dict[str, Study]:
@@ -57,8 +54,9 @@ def studies(root: Path, room: Path) -> dict[str, Study]:
     ValueError
         If two have the same name.
     """
-    base = root / "studies" if room.is_relative_to(root / "studies") else root  # where its package stands
-    name = ".".join((*room.relative_to(base).parts, "values"))
+    parts = room.relative_to(root).parts
+    top = next((i for i, part in enumerate(parts) if part.startswith("yzflow_")), 0)  # where its package stands
+    name = ".".join((*parts[top:], "values"))
     spec = importlib.util.spec_from_file_location(name, room / "values.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -66,7 +64,7 @@ def studies(root: Path, room: Path) -> dict[str, Study]:
     found: dict[str, Study] = {}
     for study in checks.listed("STUDIES", getattr(module, "STUDIES", None), f"be a tuple in {name}"):
         if study.name in found:
-            raise checks.reject("STUDIES", "name each study once", f"{room.name}.{study.name} twice")
+            raise checks.reject("STUDIES", "name each study once", f"{name_of(room)}.{study.name} twice")
         found[study.name] = study
     return found
 
@@ -91,7 +89,7 @@ def check_rooms(root: Path, chosen: Iterable[Path] | None = None, *, fresh: bool
         file = str(path.relative_to(root))
 
         def fault(study: str, problem: str, file: str = file, path: Path = path, room: Path = room) -> Fault:
-            return Fault(file, _line(path, study), f"{room.name}.{study}", problem)
+            return Fault(file, _line(path, study), f"{name_of(room)}.{study}", problem)
 
         faults += [fault(name, "stored, but no study has this name") for name in kept if name not in known]
         for name, study in known.items():
@@ -132,15 +130,15 @@ def write_rooms(root: Path, names: Iterable[str] = ()) -> list[str]:
         If a name is that of no room and no study.
     """
     names, changed, known = list(names), list[str](), set[str]()
-    chosen = [room for room in rooms(root) if not names or room.name in _rooms_of(names)]
+    chosen = [room for room in rooms(root) if not names or name_of(room) in _rooms_of(names)]
     # The register quotes the rooms of theory, and other rooms may read it before they can be loaded.
-    for room in sorted(chosen, key=lambda room: room.parent.name != "theory"):
+    for room in sorted(chosen, key=lambda room: not any(room.match(pattern) for pattern in _REGISTER)):
         named, kept = studies(root, room), stored(room)
-        known |= {room.name, *(f"{room.name}.{name}" for name in named)}
+        known |= {name_of(room), *(f"{name_of(room)}.{name}" for name in named)}
         records, before = {}, len(changed)
         for name, study in named.items():
-            full = f"{room.name}.{name}"
-            wanted = room.name in names or full in names if names else study.quick
+            full = f"{name_of(room)}.{name}"
+            wanted = name_of(room) in names or full in names if names else study.quick
             if wanted:
                 new = study.run()
                 if name not in kept or differences(kept[name], new, study):
@@ -150,7 +148,7 @@ def write_rooms(root: Path, names: Iterable[str] = ()) -> list[str]:
             if name in kept:
                 records[name] = kept[name]
         if len(changed) > before or records != kept:  # to Python 0 and false are equal
-            changed += [f"{room.name}.{name}" for name in kept if name not in records]
+            changed += [f"{name_of(room)}.{name}" for name in kept if name not in records]
             _store(room, records)
     for name in names:
         checks.one_of("names", name, known)
@@ -179,7 +177,9 @@ def keep(root: Path, name: str, numbers: Mapping[str, Any], earlier: str) -> Non
     ValueError
         If there is no such study, it is quick, or ``earlier`` is empty.
     """
-    found = {f"{room.name}.{key}": (room, study) for room in rooms(root) for key, study in studies(root, room).items()}
+    found = {
+        f"{name_of(room)}.{key}": (room, study) for room in rooms(root) for key, study in studies(root, room).items()
+    }
     room, study = found[checks.one_of("name", name, set(found))]
     if study.quick:
         raise checks.reject("name", "be of a study that is not quick, since a quick one is run", repr(name))
@@ -194,7 +194,7 @@ def keep(root: Path, name: str, numbers: Mapping[str, Any], earlier: str) -> Non
 def earlier(root: Path) -> dict[str, str]:
     """The studies whose stored numbers are of an earlier run, and which run that was."""
     return {
-        f"{room.name}.{name}": kept["earlier"]
+        f"{name_of(room)}.{name}": kept["earlier"]
         for room in rooms(root)
         for name, kept in stored(room).items()
         if "earlier" in kept

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from dynamics._model.batch import Batch
 from dynamics.backend import intrinsics
 from dynamics.backend.compiled import kernel
 from dynamics.backend.intrinsics import matrix
-from dynamics._model.batch import Batch
 from dynamics.bags import Bags
 from dynamics.support.checks import read_only
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from dynamics.backend import intrinsics
-from dynamics.backend.compiled import address, call, kernel
-from dynamics.backend.intrinsics import as_read_only, borrowed, matrix, underflow
 from dynamics._model import kernels
 from dynamics._model.batch import Batch
 from dynamics._model.gradient import kernel_of
 from dynamics._model.kernels import first_integers
 from dynamics._model.weights import Rule, Weights
+from dynamics.backend import intrinsics
+from dynamics.backend.compiled import address, call, kernel
+from dynamics.backend.intrinsics import as_read_only, borrowed, matrix, underflow
 from dynamics.optimizers import _kernels as updates
 from dynamics.optimizers._kernels import ascend, catch_up_row, kept
 from dynamics.support.checks import read_only

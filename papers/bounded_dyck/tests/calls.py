@@ -3,9 +3,8 @@
 # ruff: noqa: C408
 import hostile
 import numpy as np
-
-from yzflow_bounded_dyck import DyckLanguage
 from yzflow_bounded_dyck import (
+    DyckLanguage,
     approximate,
     balance,
     gpt,

@@ -1,7 +1,6 @@
 """Wrong claims that the proofs must refute: module, claims, and how the name of an entry that must fail begins."""
 
 import sympy as sp
-
 from yzflow_bounded_dyck.proofs import (
     cross_entropy,
     encodings,

@@ -8,11 +8,10 @@ import pytest
 import strategies
 from hypothesis import given
 from hypothesis import strategies as st
-
-from yzflow_bounded_dyck import DyckLanguage
-from dynamics import Layer, sgd
-from yzflow_bounded_dyck import approximate, balance
+from yzflow_bounded_dyck import DyckLanguage, approximate, balance
 from yzflow_bounded_dyck.proofs import cross_entropy
+
+from dynamics import Layer, sgd
 
 LANGUAGE = DyckLanguage(2, 3)
 

@@ -9,11 +9,10 @@ import reference
 import strategies
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from yzflow_bounded_dyck import DyckLanguage, balance
+from yzflow_bounded_dyck.networks import ReluNetwork
 
 from dynamics import Bags, Layer
-from yzflow_bounded_dyck import DyckLanguage
-from yzflow_bounded_dyck import balance
-from yzflow_bounded_dyck.networks import ReluNetwork
 
 SIZES = [(2, 3), (2, 6), (3, 4), (4, 5)]
 

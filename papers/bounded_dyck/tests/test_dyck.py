@@ -9,10 +9,10 @@ import scipy.stats
 import strategies
 from hypothesis import given
 from hypothesis import strategies as st
-
 from yzflow_bounded_dyck import DyckLanguage
-from dynamics import gradient_flow
 from yzflow_bounded_dyck.dyck import State
+
+from dynamics import gradient_flow
 
 KINDS = ("prefix", "word")
 

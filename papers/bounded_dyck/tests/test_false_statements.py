@@ -10,13 +10,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-
-from yzflow_bounded_dyck import DyckLanguage
-from dynamics import Layer
-from yzflow_bounded_dyck import balance
-from theory import statements
 from yzflow_bounded_dyck import (
+    DyckLanguage,
     approximate,
+    balance,
     bounds,
     gpt,
     hypotheses,
@@ -30,9 +27,12 @@ from yzflow_bounded_dyck import (
 )
 from yzflow_bounded_dyck.networks import ReluNetwork
 from yzflow_bounded_dyck.proofs import cross_entropy, theorem2
+from yzflow_bounded_dyck.settings import Setting, settings
+
+from dynamics import Layer
+from theory import statements
 from yzflow.audits.audit import Simulations, measure
 from yzflow.audits.verdicts import Verdict, judge
-from yzflow_bounded_dyck.settings import Setting, settings
 
 SETTING = settings(quick=True)[0]
 EXACT = "closed form"

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from yzflow_bounded_dyck import DyckLanguage, balance, gpt
 
-from yzflow_bounded_dyck import DyckLanguage
 from dynamics import Layer
-from yzflow_bounded_dyck import balance, gpt
 
 LANGUAGE = DyckLanguage(2, 3)
 

@@ -9,14 +9,12 @@ import strategies
 from hypothesis import given
 from hypothesis import strategies as st
 from latex import value
-
-from yzflow_bounded_dyck import DyckLanguage
-from dynamics import Layer
-from yzflow_bounded_dyck import balance
-from theory import statements
-from yzflow_bounded_dyck import _stacks, bounds, hypotheses, measures, silence
+from yzflow_bounded_dyck import DyckLanguage, _stacks, balance, bounds, hypotheses, measures, silence
 from yzflow_bounded_dyck.proofs import lottery, theorem2
 from yzflow_bounded_dyck.settings import Setting, settings
+
+from dynamics import Layer
+from theory import statements
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from yzflow_bounded_dyck import DyckLanguage
-from yzflow_bounded_dyck import larger, transformers
+from yzflow_bounded_dyck import DyckLanguage, larger, transformers
 from yzflow_bounded_dyck.networks import ReluNetwork
 
 LANGUAGE = DyckLanguage(2, 3)

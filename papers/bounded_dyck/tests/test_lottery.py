@@ -9,7 +9,6 @@ import strategies
 import sympy as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from yzflow_bounded_dyck import (
     bounds,
     bounds_on_inputs,

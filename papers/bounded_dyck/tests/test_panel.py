@@ -15,11 +15,11 @@ from explorer_pages import (
     values,
     written,
 )
-
-from dynamics import Layer
 from yzflow_bounded_dyck import balance
 from yzflow_bounded_dyck.panel import PANELS, data
 from yzflow_bounded_dyck.panel.presets import PRESETS
+
+from dynamics import Layer
 from yzflow.values.marks import as_text
 
 

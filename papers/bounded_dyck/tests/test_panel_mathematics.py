@@ -5,11 +5,10 @@ import itertools
 import numpy as np
 import pytest
 from explorer_pages import close, mathematics
-
-from yzflow_bounded_dyck import DyckLanguage
-from dynamics import Layer
-from yzflow_bounded_dyck import balance
+from yzflow_bounded_dyck import DyckLanguage, balance
 from yzflow_bounded_dyck.panel import PANELS
+
+from dynamics import Layer
 
 
 @pytest.fixture(scope="module")

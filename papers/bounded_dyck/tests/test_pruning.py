@@ -7,9 +7,7 @@ import pytest
 import strategies
 from hypothesis import given
 from hypothesis import strategies as st
-
-from yzflow_bounded_dyck import DyckLanguage
-from yzflow_bounded_dyck import balance, pruning
+from yzflow_bounded_dyck import DyckLanguage, balance, pruning
 from yzflow_bounded_dyck.networks import ReluNetwork
 
 

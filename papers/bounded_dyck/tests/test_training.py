@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 import strategies
 from hypothesis import given
+from yzflow_bounded_dyck import DyckLanguage, balance
+from yzflow_bounded_dyck import training as dyck
 
 import yzflow
-from yzflow_bounded_dyck import DyckLanguage
 from dynamics import Objective, sgd
-from yzflow_bounded_dyck import balance
-from yzflow_bounded_dyck import training as dyck
 
 LANGUAGE = DyckLanguage(2, 3)
 

@@ -4,15 +4,13 @@ import numpy as np
 import pytest
 from explorer_pages import downloaded, enter, exact, opened, settle
 from statement_pages import assert_one_screen, assert_python_agrees, bare
-
-from yzflow_bounded_dyck import DyckLanguage
-from dynamics import Layer
-from yzflow_bounded_dyck import balance
-from theory import statements
-from yzflow_bounded_dyck import gpt, measures
+from yzflow_bounded_dyck import DyckLanguage, balance, gpt, measures
 from yzflow_bounded_dyck.questions import QUESTIONS
 from yzflow_bounded_dyck.settings import PAPER
 from yzflow_bounded_dyck.views import SEED, VIEWS
+
+from dynamics import Layer
+from theory import statements
 
 # Numbers that are entered before the sliders move: in most views all of it counts.
 ENTERED = {

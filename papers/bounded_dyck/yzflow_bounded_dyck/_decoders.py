@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from yzflow_bounded_dyck import DyckLanguage
 from dynamics.support import checks
+from yzflow_bounded_dyck import DyckLanguage
 
 # Rest of a matched pair after rounding, as a share of one of its brackets: two exponentials, their products, a sum.
 _LEFT_BY_ROUNDING = 4 * np.finfo(float).eps

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from yzflow_bounded_dyck import DyckLanguage
 from dynamics import Layer
-from yzflow_bounded_dyck import balance
+from yzflow_bounded_dyck import DyckLanguage, balance
 
 
 def stacks(language: DyckLanguage) -> Iterator[tuple[int, int, list[list[int]]]]:

@@ -14,9 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dynamics import Bags, Layer
-from yzflow_bounded_dyck import DyckLanguage
 from dynamics.support import checks
-from yzflow_bounded_dyck import balance
+from yzflow_bounded_dyck import DyckLanguage, balance
 from yzflow_bounded_dyck._stacks import nearest, stacks, sums
 from yzflow_bounded_dyck.proofs import cross_entropy, theorem2
 

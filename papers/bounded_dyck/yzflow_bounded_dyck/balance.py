@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics import Bags, Layer
-from yzflow_bounded_dyck import DyckLanguage
 from dynamics.support import checks
+from yzflow_bounded_dyck import DyckLanguage
 from yzflow_bounded_dyck._decoders import closing_weights
 from yzflow_bounded_dyck.networks import ReluNetwork
 

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics.bags import Bags
-from yzflow_bounded_dyck import _dyck_kernels as kernels
 from dynamics.support import checks
 from dynamics.support.frozen import Frozen
+from yzflow_bounded_dyck import _dyck_kernels as kernels
 
 KINDS = ("prefix", "word")
 POSITIONS = ("last", "all")

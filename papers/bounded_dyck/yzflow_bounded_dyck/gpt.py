@@ -15,10 +15,9 @@ import itertools
 import numpy as np
 from numpy.typing import ArrayLike
 
-from yzflow_bounded_dyck import DyckLanguage
 from dynamics import Layer
 from dynamics.support import checks
-from yzflow_bounded_dyck import balance
+from yzflow_bounded_dyck import DyckLanguage, balance
 
 
 def gathered(layer: Layer, language: DyckLanguage, n: int) -> dict[tuple[int, int], np.ndarray]:

@@ -16,9 +16,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
-from yzflow_bounded_dyck import DyckLanguage
 from dynamics.support import checks
-from yzflow_bounded_dyck import balance
+from yzflow_bounded_dyck import DyckLanguage, balance
 from yzflow_bounded_dyck.networks import ReluNetwork
 from yzflow_bounded_dyck.transformers import Transformer, TransformerLayer
 

@@ -13,13 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from yzflow_bounded_dyck import DyckLanguage
 from dynamics import Layer
-from yzflow_bounded_dyck import approximate, balance, gpt, hypotheses, larger, silence, transformers
+from theory.statements import Runs
+from yzflow_bounded_dyck import DyckLanguage, approximate, balance, gpt, hypotheses, larger, silence, transformers
 from yzflow_bounded_dyck._register.common import once
 from yzflow_bounded_dyck._stacks import nearest, stacks, sums
 from yzflow_bounded_dyck.proofs import cross_entropy, theorem2
-from theory.statements import Runs
 
 
 def _trained(runs: Runs, level: str) -> tuple[DyckLanguage, Layer]:

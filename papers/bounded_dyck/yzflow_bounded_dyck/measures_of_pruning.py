@@ -9,12 +9,11 @@ import functools
 
 import numpy as np
 
-from yzflow_bounded_dyck import DyckLanguage
-from yzflow_bounded_dyck import bounds, lottery, pruning, subset_law
+from theory.statements import Runs
+from yzflow_bounded_dyck import DyckLanguage, bounds, lottery, pruning, subset_law
 from yzflow_bounded_dyck._register.common import once
 from yzflow_bounded_dyck.networks import ReluNetwork
 from yzflow_bounded_dyck.transformers import Transformer, TransformerLayer, layer_norm, random_transformer
-from theory.statements import Runs
 
 _WIDTH, _HIDDEN, _LENGTH = 4, 8, 6
 

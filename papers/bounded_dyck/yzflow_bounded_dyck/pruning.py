@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics import Bags, Layer
-from yzflow_bounded_dyck import DyckLanguage
 from dynamics.support import checks
-from yzflow_bounded_dyck import balance
+from yzflow_bounded_dyck import DyckLanguage, balance
 from yzflow_bounded_dyck.networks import ReluNetwork
 
 __all__ = [

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from yzflow_bounded_dyck import DyckLanguage
 from dynamics import Layer, Trajectory, gradient_flow, sgd
 from dynamics.support import checks
+from yzflow_bounded_dyck import DyckLanguage
 
 PAPER = "Bounded Dyck"
 

@@ -18,10 +18,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from yzflow_bounded_dyck import DyckLanguage
 from dynamics import Layer
 from dynamics.support import checks
-from yzflow_bounded_dyck import balance
+from yzflow_bounded_dyck import DyckLanguage, balance
 from yzflow_bounded_dyck.networks import ReluNetwork
 
 _CLOSEST = 1e-9  # 1 - cosine of features that count as different

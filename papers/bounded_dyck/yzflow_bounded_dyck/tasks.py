@@ -6,10 +6,10 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
-from yzflow_bounded_dyck import DyckLanguage
 from dynamics.support import checks
-from yzflow_bounded_dyck import training as experiment
 from yzflow.sweeps.runs import Task
+from yzflow_bounded_dyck import DyckLanguage
+from yzflow_bounded_dyck import training as experiment
 
 _whole = partial(checks.integer, minimum=1)
 KEYS: dict[str, tuple[Any, Callable[[str, Any], Any]]] = {

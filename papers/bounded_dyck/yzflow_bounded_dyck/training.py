@@ -16,10 +16,9 @@ import numpy as np
 import xarray as xr
 
 from dynamics import Bags, Embedding, Layer, Objective, sgd_many
-from yzflow_bounded_dyck import DyckLanguage
 from dynamics.layer import moved
 from dynamics.support import checks
-from yzflow_bounded_dyck import balance
+from yzflow_bounded_dyck import DyckLanguage, balance
 
 LANGUAGE = DyckLanguage(n_types=2, max_depth=4, open_probability=0.5)
 STEPS = 2000

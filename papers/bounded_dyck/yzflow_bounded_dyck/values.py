@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from yzflow_bounded_dyck import DyckLanguage
-from yzflow_bounded_dyck import balance, hypotheses, measures, silence
 from theory.values import Study
+from yzflow_bounded_dyck import DyckLanguage, balance, hypotheses, measures, silence
 
 
 def silent(k: int, depth: int, level: int, first_seed: int, last_seed: int) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from functools import partial
 
 import hostile
 import numpy as np
-
 from yzflow_sparse_averaging import (
     attention_only,
     averaging,

@@ -9,7 +9,6 @@ import reference
 import strategies
 from hypothesis import given
 from hypothesis import strategies as st
-
 from yzflow_sparse_averaging.trained import _numerics
 from yzflow_sparse_averaging.trained.attention_unit import (
     AttentionUnit,

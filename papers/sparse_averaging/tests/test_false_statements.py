@@ -10,19 +10,18 @@ import math
 
 import numpy as np
 import pytest
-
+from yzflow_sparse_averaging import averaging, measures, sorted_groups
 from yzflow_sparse_averaging import instances as tasks
-from yzflow_sparse_averaging import averaging
-from theory import statements
-from yzflow_sparse_averaging import measures, sorted_groups
 from yzflow_sparse_averaging.proofs import fully_connected, moments
 from yzflow_sparse_averaging.proofs import groups as proofs_of_groups
 from yzflow_sparse_averaging.proofs import strict as proofs_of_strict
+from yzflow_sparse_averaging.settings import settings
 from yzflow_sparse_averaging.sizes import below_bound
+
+from theory import statements
 from theory.trust import Trust, weakest
 from yzflow.audits.audit import Simulations
 from yzflow.audits.verdicts import Verdict, judge
-from yzflow_sparse_averaging.settings import settings
 
 RANDOM = np.random.default_rng(5)
 SETTING = settings(quick=True)[0]

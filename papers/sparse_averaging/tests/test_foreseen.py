@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from yzflow_sparse_averaging import averaging
 
 from dynamics.support import checks
-from yzflow_sparse_averaging import averaging
 
 HUGE = 10**12
 RNG = np.random.default_rng(0)

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import sympy as sp
 from latex import value
-
 from yzflow_sparse_averaging import averaging
-from theory import statements
 from yzflow_sparse_averaging.proofs import moments, recurrent
+
+from theory import statements
 
 PAPER = "Sparse averaging"
 RNG = np.random.default_rng(0)

@@ -5,9 +5,9 @@ import runpy
 from pathlib import Path
 
 import pytest
+from yzflow_sparse_averaging.settings import settings
 
 from theory.statements import REGISTER, Assumption
-from yzflow_sparse_averaging.settings import settings
 
 TABLE = runpy.run_path(str(Path(__file__).parent / "hypotheses.py"))
 ROWS = [*TABLE["GIVEN"], *TABLE["NOT_GIVEN"]]

@@ -12,7 +12,6 @@ import scipy.stats
 import strategies
 from hypothesis import given
 from hypothesis import strategies as st
-
 from yzflow_sparse_averaging import instances as tasks
 
 

@@ -4,8 +4,8 @@ import itertools
 
 import pytest
 import sympy as sp
-
 from yzflow_sparse_averaging.proofs import groups, sorted_groups, strict, transform
+
 from theory.symbolic import derived
 
 HALF = sp.Rational(1, 2)

@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pytest
 from explorer_pages import check_preset, choose, downloaded, exact, opened, press, run_program, values, written
-
 from yzflow_sparse_averaging import averaging
 from yzflow_sparse_averaging.panel import PANELS, data
 from yzflow_sparse_averaging.panel.presets import PRESETS

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from explorer_pages import close, mathematics
-
 from yzflow_sparse_averaging import averaging
 from yzflow_sparse_averaging.panel import PANELS
 

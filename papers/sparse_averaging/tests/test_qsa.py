@@ -11,12 +11,12 @@ import reference
 import strategies
 from hypothesis import given
 from hypothesis import strategies as st
-
-from dynamics import DivergenceError
 from yzflow_sparse_averaging import instances as tasks
 from yzflow_sparse_averaging.trained import qsa as qsa_training
 from yzflow_sparse_averaging.trained.linear_query import LinearQueryUnit
 from yzflow_sparse_averaging.trained.qsa import load_training, train_qsa, unit_at
+
+from dynamics import DivergenceError
 
 SMALL = {"n_tokens": 5, "subset_size": 2, "embedding_dim": 3, "value_dim": 2, "batch_size": 4}
 

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
+from yzflow_sparse_averaging import averaging
 from yzflow_sparse_averaging import instances as tasks
 from yzflow_sparse_averaging.trained.attention_unit import FixedPoint
-from yzflow_sparse_averaging import averaging
 
 
 @pytest.mark.parametrize("n", range(1, 9))

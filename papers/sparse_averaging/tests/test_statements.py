@@ -1,11 +1,10 @@
 """The statements on sparse averaging in the register: measured, and alarmed by injected mistakes."""
 
 import pytest
+from yzflow_sparse_averaging import averaging, measures
 
 import yzflow
-from yzflow_sparse_averaging import averaging
 from theory import statements
-from yzflow_sparse_averaging import measures
 from yzflow.audits.verdicts import Verdict
 
 PAPER = "Sparse averaging: "

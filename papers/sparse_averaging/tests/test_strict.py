@@ -5,9 +5,8 @@ import math
 
 import numpy as np
 import pytest
-
-from yzflow_sparse_averaging import instances as tasks
 from yzflow_sparse_averaging import averaging
+from yzflow_sparse_averaging import instances as tasks
 from yzflow_sparse_averaging.power_sums import AveragingLayer
 from yzflow_sparse_averaging.proofs import strict as claims
 

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from explorer_pages import downloaded, enter, exact, opened, press, run_program, settle, table
 from statement_pages import assert_one_screen, assert_python_agrees, bare, firsts
-
 from yzflow_sparse_averaging import averaging
-from theory import statements
 from yzflow_sparse_averaging.constructions import promised_product
 from yzflow_sparse_averaging.questions import QUESTIONS
 from yzflow_sparse_averaging.settings import PAPER
 from yzflow_sparse_averaging.views import VIEWS
+
+from theory import statements
 
 BITS = [number for number, view in VIEWS.views.items() if view == "widths"]
 

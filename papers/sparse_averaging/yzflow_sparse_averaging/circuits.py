@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics.support import checks
-from yzflow_sparse_averaging.trained.attention_unit import MultiHeadLayer, Transformer
 from yzflow_sparse_averaging import sizes
 from yzflow_sparse_averaging.matching import MatchTransformer
 from yzflow_sparse_averaging.parts import Head, Layers, Layout, Part
+from yzflow_sparse_averaging.trained.attention_unit import MultiHeadLayer, Transformer
 
 __all__ = ["Circuit", "circuit_transformer", "match3_circuit"]
 

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from yzflow_sparse_averaging.instances import random_subsets
 from dynamics.support import checks
+from yzflow_sparse_averaging.instances import random_subsets
 
 __all__ = [
     "Certificate",

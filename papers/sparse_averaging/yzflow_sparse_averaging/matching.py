@@ -14,10 +14,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from yzflow_sparse_averaging.instances import BLANK, match_tokens
 from dynamics.support import checks
-from yzflow_sparse_averaging.trained.attention_unit import AttentionUnit, MultiHeadLayer, Precision, TensorAttentionUnit, Transformer
+from yzflow_sparse_averaging.instances import BLANK, match_tokens
 from yzflow_sparse_averaging.parts import Head, Layers, Layout, Part
+from yzflow_sparse_averaging.trained.attention_unit import (
+    AttentionUnit,
+    MultiHeadLayer,
+    Precision,
+    TensorAttentionUnit,
+    Transformer,
+)
 
 # Rounding moves a score, which is a sum of products of cosines, and the blank's by at most this together (float64).
 _SCORE_ROUNDING = {2: 8 * 2.0**-53, 3: 16 * 2.0**-53}

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from yzflow_sparse_averaging import instances as tasks
-from yzflow_sparse_averaging.trained.attention_unit import attention_weights
+from theory.statements import Runs
 from yzflow_sparse_averaging import averaging
+from yzflow_sparse_averaging import instances as tasks
 from yzflow_sparse_averaging.proofs import assisted as neighbours
 from yzflow_sparse_averaging.proofs import fully_connected, groups, moments, sorted_groups, transform
+from yzflow_sparse_averaging.trained.attention_unit import attention_weights
 from yzflow_sparse_averaging.transform import Stages
-from theory.statements import Runs
 
 ETA = 0.01
 _MATCH_TOKENS = 400  # N of Match2 at most, for time

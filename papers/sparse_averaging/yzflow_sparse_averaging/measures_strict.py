@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from yzflow_sparse_averaging import instances as tasks
-from yzflow_sparse_averaging import averaging
-from yzflow_sparse_averaging.proofs import strict
 from theory.statements import Runs
+from yzflow_sparse_averaging import averaging
+from yzflow_sparse_averaging import instances as tasks
+from yzflow_sparse_averaging.proofs import strict
 
 _STRICT_TOKENS = 16  # N of strict transformers at most, for time
 _LAYER_TOKENS = 4  # N of the layer that averages, whose every input is run

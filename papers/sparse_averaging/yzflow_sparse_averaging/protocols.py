@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
-from yzflow_sparse_averaging.instances import qsa_tokens
 from dynamics.support import checks
-from yzflow_sparse_averaging.trained.attention_unit import AttentionUnit, FixedPoint, Precision, attend
+from yzflow_sparse_averaging.instances import qsa_tokens
 from yzflow_sparse_averaging.matching import MatchTransformer
+from yzflow_sparse_averaging.trained.attention_unit import AttentionUnit, FixedPoint, Precision, attend
 
 
 @dataclass(frozen=True)

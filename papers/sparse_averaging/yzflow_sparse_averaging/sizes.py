@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics.support import checks
-from yzflow_sparse_averaging.trained.attention_unit import FixedPoint, Precision
 from yzflow_sparse_averaging.matching import MatchTransformer
+from yzflow_sparse_averaging.trained.attention_unit import FixedPoint, Precision
 
 __all__ = ["Size", "counted_size", "number_bits"]
 

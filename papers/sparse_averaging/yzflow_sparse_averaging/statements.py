@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from theory.statements import Source
 from yzflow_sparse_averaging._register import averaging, matching, strict
 from yzflow_sparse_averaging._register.common import LEVELS
-from theory.statements import Source
 
 __all__ = ["LEVELS", "NOT_EXAMINED", "SOURCE", "STATEMENTS"]
 

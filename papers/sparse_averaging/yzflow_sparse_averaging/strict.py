@@ -13,9 +13,15 @@ from typing import Any
 import numpy as np
 
 from dynamics.support import checks
-from yzflow_sparse_averaging.trained.attention_unit import AttentionUnit, FixedPoint, MultiHeadLayer, Precision, Transformer
 from yzflow_sparse_averaging.matching import MatchTransformer
 from yzflow_sparse_averaging.parts import Head, Layers, Layout, Part
+from yzflow_sparse_averaging.trained.attention_unit import (
+    AttentionUnit,
+    FixedPoint,
+    MultiHeadLayer,
+    Precision,
+    Transformer,
+)
 
 __all__ = ["strict_transformer"]
 

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics.support import checks
-from yzflow_sparse_averaging.trained.attention_unit import AttentionUnit, FixedPoint, Precision
 from yzflow_sparse_averaging.keys import RHO, certificate, temperature
 from yzflow_sparse_averaging.moments import MomentCurve
+from yzflow_sparse_averaging.trained.attention_unit import AttentionUnit, FixedPoint, Precision
 
 
 def random_keys_unit(

@@ -16,16 +16,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
+from yzflow_bounded_dyck import approximate, balance
+from yzflow_bounded_dyck import training as dyck
 
 from dynamics import Bags, Layer, Solver, Trajectory, gradient_flow, sgd
 from dynamics.layer import moved
 from dynamics.support import checks
 from dynamics.support.netcdf import kept
-from yzflow_bounded_dyck import approximate, balance
 from yzflow import intervals
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import CATEGORIES, canvas, log_ticks, styled
-from yzflow_bounded_dyck import training as dyck
 from yzflow.sweeps.store import Store
 from yzflow_studies.uniform_attention.study import Hypothesis, verdict
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import xarray as xr
 from figure_rules import drawn
-
-from dynamics import Layer, gradient_flow, sgd
 from yzflow_bounded_dyck import approximate, balance
 from yzflow_bounded_dyck import training as dyck
+
+from dynamics import Layer, gradient_flow, sgd
 from yzflow_studies.balance_in_training import study
 
 TIMES = (0, 2, 4)

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from yzflow_bounded_dyck import training as dyck
 
 from theory.values import Study
 from yzflow import intervals
-from yzflow_bounded_dyck import training as dyck
 from yzflow_studies.balance_in_training import study
 
 _KINDS = ("residual", "miss", "violation", "excess", "allowed", "borne", "short", "long", "longest", "exposed")

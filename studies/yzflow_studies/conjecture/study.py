@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
-
-from yzflow_sparse_averaging import instances as tasks
-from dynamics.support.progress import Progress
 from yzflow_sparse_averaging import averaging
+from yzflow_sparse_averaging import instances as tasks
+from yzflow_sparse_averaging.constructions import TRIPLES, promised_product
+
+from dynamics.support.progress import Progress
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLACK, BLUE, ORANGE, VERMILION, canvas, styled
-from yzflow_sparse_averaging.constructions import TRIPLES, promised_product
 
 PROMISED = tuple(2**k for k in range(4, 41, 2))
 

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
-
-from yzflow_sparse_averaging import instances as tasks
 from yzflow_sparse_averaging import averaging
-from yzflow_sparse_averaging.sizes import below_bound
-from theory.values import Study
+from yzflow_sparse_averaging import instances as tasks
 from yzflow_sparse_averaging.constructions import TRIPLES, promised_product
+from yzflow_sparse_averaging.sizes import below_bound
+
+from theory.values import Study
 from yzflow_studies.conjecture.study import triple_sizes
 
 

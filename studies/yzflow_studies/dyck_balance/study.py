@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
+from yzflow_bounded_dyck import DyckLanguage, balance
+from yzflow_bounded_dyck import training as dyck
 
-from yzflow_bounded_dyck import DyckLanguage
 from dynamics import Layer, Trajectory, gradient_flow, sgd
 from dynamics.support import checks
-from yzflow_bounded_dyck import balance
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLACK, CATEGORIES, canvas, log_ticks, ordered_colours, styled
-from yzflow_bounded_dyck import training as dyck
 from yzflow_studies.dyck_embeddings.study import probe_labels
 from yzflow_studies.maps import causal_map
 

@@ -10,11 +10,10 @@ import scipy.stats
 from figure_rules import labelled
 from hypothesis import given
 from hypothesis import strategies as st
-
-from yzflow_bounded_dyck import DyckLanguage
-from dynamics import sgd
-from yzflow_bounded_dyck import balance
+from yzflow_bounded_dyck import DyckLanguage, balance
 from yzflow_bounded_dyck import training as dyck
+
+from dynamics import sgd
 from yzflow_studies.dyck_balance import study
 
 FIGURES = {entry.name: entry for entry in study.FIGURES}

@@ -7,12 +7,10 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from yzflow_bounded_dyck import DyckLanguage, balance, silence, training
 
-from yzflow_bounded_dyck import DyckLanguage
-from yzflow_bounded_dyck import balance, silence
 from theory.values import Study, stored
 from yzflow import intervals
-from yzflow_bounded_dyck import training
 from yzflow_studies.dyck_balance.study import flow_and_sgd
 from yzflow_studies.words_and_prefixes.ranks import rank_correlation
 

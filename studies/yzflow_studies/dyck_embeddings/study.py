@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
-
 from yzflow_bounded_dyck import DyckLanguage
+from yzflow_bounded_dyck import training as dyck
+
 from dynamics.support import checks
 from yzflow import intervals
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import CATEGORIES, canvas, styled
-from yzflow_bounded_dyck import training as dyck
 from yzflow_studies.maps import causal_map
 
 RATES = (0.01, 0.003)  # of the paper's Fig. 2

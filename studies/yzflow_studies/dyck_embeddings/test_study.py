@@ -10,9 +10,9 @@ import xarray as xr
 from figure_rules import labelled
 from hypothesis import given
 from hypothesis import strategies as st
-
 from yzflow_bounded_dyck import DyckLanguage
 from yzflow_bounded_dyck import training as dyck
+
 from yzflow_studies.dyck_embeddings import study
 
 FIGURES = {entry.name: entry for entry in study.FIGURES}

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from yzflow_bounded_dyck import training
 
 from theory.values import Study
 from yzflow import intervals
-from yzflow_bounded_dyck import training
 from yzflow_studies.dyck_embeddings import study
 
 NAMES = dict(zip(training.ARCHITECTURES, ("Z free", "(19)", "(20)", "(21)"), strict=True))

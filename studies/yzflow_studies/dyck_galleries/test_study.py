@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import xarray as xr
 from figure_rules import labelled
-
 from yzflow_bounded_dyck import DyckLanguage
 from yzflow_bounded_dyck import training as dyck
+
 from yzflow_studies.dyck_embeddings.study import random_variation, variation
 from yzflow_studies.dyck_galleries import study
 from yzflow_studies.precise_dyck import study as interventions

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import xarray as xr
+from yzflow_bounded_dyck import training as dyck
 
 from theory.values import Study, stored
 from yzflow import intervals
-from yzflow_bounded_dyck import training as dyck
 from yzflow_studies.dyck_embeddings.study import random_variation, variation
 from yzflow_studies.dyck_galleries import study
 from yzflow_studies.ordinary_dyck import deep

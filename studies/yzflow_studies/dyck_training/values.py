@@ -3,8 +3,9 @@
 import inspect
 from typing import Any
 
-from theory.values import Study
 from yzflow_bounded_dyck import training
+
+from theory.values import Study
 
 
 def defaults() -> dict[str, Any]:

@@ -16,14 +16,14 @@ import numpy as np
 import scipy.stats
 import xarray as xr
 from matplotlib.figure import Figure
-
 from yzflow_bounded_dyck import DyckLanguage
+from yzflow_bounded_dyck import training as dyck
+
 from dynamics.support import checks
 from yzflow import intervals
 from yzflow.audits.fates import holm
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLACK, CATEGORIES, canvas, styled
-from yzflow_bounded_dyck import training as dyck
 from yzflow_studies.dyck_embeddings.study import distances, over_pairs, random_variation
 from yzflow_studies.ordinary_dyck import deep as deep_dyck
 from yzflow_studies.precise_dyck import precise
@@ -112,7 +112,6 @@ def architecture(setting: Setting, language: DyckLanguage) -> Architecture:
 def scaled_start(architecture: Architecture, scale: float, seed: int) -> Transformer:
     """The start of a seed with all matrices but the embedding, which has GPT-2's scale, at another scale."""
     import jax
-
     from yzflow_deep import Transformer
 
     def moved(path, leaf):

@@ -7,8 +7,8 @@ import pytest
 import scipy.stats
 import xarray as xr
 from figure_rules import drawn
-
 from yzflow_bounded_dyck import DyckLanguage
+
 from yzflow_studies.dyck_embeddings.study import distances, over_pairs, random_variation, variation
 from yzflow_studies.dyck_variation import study
 

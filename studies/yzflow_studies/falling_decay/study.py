@@ -22,13 +22,12 @@ import numpy as np
 import scipy.optimize
 import xarray as xr
 from matplotlib.figure import Figure
+from yzflow_bounded_dyck import DyckLanguage, balance
+from yzflow_bounded_dyck.proofs import theorem2
 
 from dynamics import Bags, Embedding, Layer
-from yzflow_bounded_dyck import DyckLanguage
 from dynamics.layer import moved
 from dynamics.support import checks
-from yzflow_bounded_dyck import balance
-from yzflow_bounded_dyck.proofs import theorem2
 from yzflow import intervals
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLACK, CATEGORIES, canvas, styled

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 import xarray as xr
 from figure_rules import drawn
+from yzflow_bounded_dyck import DyckLanguage, balance
 
-from yzflow_bounded_dyck import DyckLanguage
 from dynamics import Layer
-from yzflow_bounded_dyck import balance
 from yzflow_studies.falling_decay import study
 
 LANGUAGE = DyckLanguage(2, 2)

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-
 from yzflow_bounded_dyck import DyckLanguage
 from yzflow_bounded_dyck.proofs import theorem2, weight_decay
+
 from theory.values import Study, stored
 from yzflow import intervals
 from yzflow_studies.falling_decay import study

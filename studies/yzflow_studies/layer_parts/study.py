@@ -17,17 +17,16 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
-
-from yzflow_bounded_dyck import DyckLanguage
-from dynamics import Layer
+from yzflow_bounded_dyck import DyckLanguage, balance, gpt
+from yzflow_bounded_dyck import training as dyck
 from yzflow_bounded_dyck.dyck import EMBEDDINGS
+
+from dynamics import Layer
 from dynamics.support import checks
 from dynamics.support.netcdf import kept
-from yzflow_bounded_dyck import balance, gpt
 from yzflow import intervals
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLACK, CATEGORIES, canvas, log_ticks, styled
-from yzflow_bounded_dyck import training as dyck
 from yzflow_studies.dyck_embeddings.study import random_variation, stack_share, variation
 
 UNITS = 128  # of the feed-forward part, four times the width

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 import xarray as xr
-
 from yzflow_bounded_dyck import DyckLanguage
+from yzflow_bounded_dyck import training as dyck
+
 from dynamics import sgd
 from dynamics.support.netcdf import save_dataset
-from yzflow_bounded_dyck import training as dyck
 from yzflow_studies.dyck_embeddings.study import variation
 from yzflow_studies.layer_parts import study
 

@@ -4,11 +4,9 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from yzflow_bounded_dyck import DyckLanguage, gpt, training
 
-from yzflow_bounded_dyck import DyckLanguage
-from yzflow_bounded_dyck import gpt
 from theory.values import Study
-from yzflow_bounded_dyck import training
 from yzflow_studies.dyck_embeddings.study import random_variation, stack_share
 from yzflow_studies.layer_parts import study as architecture
 from yzflow_studies.layer_parts.study import residual_link

@@ -16,10 +16,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-
 from yzflow_sparse_averaging.instances import BLANK
-from dynamics.support import checks
 from yzflow_sparse_averaging.matching import MatchUnit
+
+from dynamics.support import checks
 
 KINDS = ("one layer", "two layers", "third order")
 HIDDEN = 64  # units of a perceptron

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike
-
-from yzflow_sparse_averaging import instances as tasks
-from dynamics.support import checks
 from yzflow_sparse_averaging import averaging
+from yzflow_sparse_averaging import instances as tasks
+
+from dynamics.support import checks
 
 if TYPE_CHECKING:
     from yzflow_studies.learning_match import models

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import xarray as xr
+from yzflow_sparse_averaging import averaging
 
 from dynamics.support import checks
-from yzflow_sparse_averaging import averaging
 
 SIZES = (1, 2, 6, 12)  # d'
 N_BITS = 6  # n of the protocol: N = 13 tokens, M = 15, and 4^6 inputs

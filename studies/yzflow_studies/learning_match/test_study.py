@@ -8,12 +8,12 @@ import pytest
 import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
+from yzflow_sparse_averaging import averaging
+from yzflow_sparse_averaging import instances as tasks
+from yzflow_sparse_averaging.trained.attention_unit import AttentionUnit, TensorAttentionUnit
 
 import yzflow
 import yzflow_studies
-from yzflow_sparse_averaging import instances as tasks
-from yzflow_sparse_averaging.trained.attention_unit import AttentionUnit, TensorAttentionUnit
-from yzflow_sparse_averaging import averaging
 from yzflow import studies
 from yzflow.sweeps.tasks import resolve
 from yzflow_studies.learning_match import cells, models, small_units, study

@@ -12,9 +12,9 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
+from yzflow_sparse_averaging.trained.qsa import train_qsa
 
 from dynamics.support.progress import Progress
-from yzflow_sparse_averaging.trained.qsa import train_qsa
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLACK, BLUE, VERMILION, canvas, log_ticks, styled
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 import numpy as np
-
 from yzflow_sparse_averaging.trained.qsa import train_qsa
+
 from theory.values import Study
 
 

@@ -12,11 +12,11 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
-
-from yzflow_sparse_averaging import instances as tasks
-from dynamics.support import checks
-from yzflow_sparse_averaging.trained.attention_unit import TensorAttentionUnit
 from yzflow_sparse_averaging import averaging
+from yzflow_sparse_averaging import instances as tasks
+from yzflow_sparse_averaging.trained.attention_unit import TensorAttentionUnit
+
+from dynamics.support import checks
 from yzflow_studies.learning_match import runs
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ import xarray as xr
 from figure_rules import drawn
 from hypothesis import given
 from hypothesis import strategies as st
-
-from yzflow_sparse_averaging import instances as tasks
 from yzflow_sparse_averaging import averaging
+from yzflow_sparse_averaging import instances as tasks
+
 from yzflow_studies.learning_match import runs as finding31
 from yzflow_studies.longer_triples import runs, study
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import xarray as xr
-
 from yzflow_sparse_averaging import averaging
+
 from theory.values import Study
 from yzflow import intervals
 from yzflow_studies.learning_match import runs as finding31

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
-
-from yzflow_sparse_averaging import instances as tasks
 from yzflow_sparse_averaging import averaging
+from yzflow_sparse_averaging import instances as tasks
+
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLACK, BLUE, ORANGE, VERMILION, canvas, styled
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import xarray as xr
-
 from yzflow_bounded_dyck import DyckLanguage
-from dynamics.support import checks
 from yzflow_bounded_dyck import training as dyck
+
+from dynamics.support import checks
 
 if TYPE_CHECKING:
     from yzflow_deep import Sequences, Transformer

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
-
 from yzflow_bounded_dyck import DyckLanguage
+
 from yzflow import intervals
 from yzflow.figures.registry import Entry
 from yzflow.figures.style import BLACK, CATEGORIES, canvas, styled

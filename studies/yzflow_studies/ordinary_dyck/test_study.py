@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import xarray as xr
-
 from yzflow_bounded_dyck import DyckLanguage
 from yzflow_bounded_dyck import training as dyck
+
 from yzflow_studies.ordinary_dyck import deep as deep_dyck
 from yzflow_studies.ordinary_dyck import study
 

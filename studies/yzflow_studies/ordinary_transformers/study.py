@@ -28,8 +28,9 @@ from yzflow_studies import CLONE
 from yzflow_studies.maps import causal_map
 
 if TYPE_CHECKING:
-    from dynamics import Optimizer
     from yzflow_deep import Sequences
+
+    from dynamics import Optimizer
 
 RATES = (0.05, 0.1, 0.2, 0.4)
 SEEDS = 5

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import xarray as xr
+import yzflow_deep as deep
 from driving import python
 
-import yzflow_deep as deep
 from yzflow_studies.ordinary_transformers import study
 
 V, LENGTH = 6, 8

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
-
 from yzflow_bounded_dyck import DyckLanguage
+from yzflow_bounded_dyck import training as dyck
+
 from dynamics.support import checks, sealed
 from dynamics.support.netcdf import kept
 from yzflow import intervals
-from yzflow_bounded_dyck import training as dyck
 from yzflow_studies.dyck_embeddings.study import random_variation, stack_share, variation
 from yzflow_studies.ordinary_dyck import deep as deep_dyck
 from yzflow_studies.ordinary_dyck.study import TABLE

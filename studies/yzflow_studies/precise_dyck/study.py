@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
-
 from yzflow_bounded_dyck import DyckLanguage
+
 from dynamics.support import checks
 from yzflow.figures.registry import Entry
 from yzflow.figures.style import CATEGORIES, canvas, styled

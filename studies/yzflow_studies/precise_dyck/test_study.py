@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import xarray as xr
-
 from yzflow_bounded_dyck import DyckLanguage
+
 from yzflow_studies.dyck_embeddings.study import variation
 from yzflow_studies.ordinary_dyck import deep as deep_dyck
 from yzflow_studies.ordinary_dyck import study as ordinary_dyck

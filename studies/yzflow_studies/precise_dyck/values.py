@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-
 from yzflow_bounded_dyck import DyckLanguage
+
 from theory.values import Study
 from yzflow.intervals import standard_error
 from yzflow_studies.ordinary_dyck.deep import WIDTH

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
-
 from yzflow_bounded_dyck import DyckLanguage
+from yzflow_bounded_dyck import training as dyck
+
 from dynamics.support import checks
 from yzflow import intervals
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLACK, BLUE, ORANGE, VERMILION, canvas, styled
-from yzflow_bounded_dyck import training as dyck
 from yzflow.sweeps.runs import Task
 from yzflow.sweeps.store import Store
 from yzflow_studies.dyck_embeddings.study import stack_share

@@ -5,8 +5,8 @@ import pytest
 import scipy.stats
 import xarray as xr
 from figure_rules import drawn
-
 from yzflow_bounded_dyck import DyckLanguage
+
 from yzflow_studies.precise_dyck import study as interventions
 from yzflow_studies.pruned_heads import study
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
+from yzflow_bounded_dyck import lottery, subset_law, transformers
 
 from dynamics.support import checks
 from dynamics.support.progress import Progress
-from yzflow_bounded_dyck import lottery, subset_law, transformers
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLACK, CATEGORIES, canvas, log_ticks, styled
 

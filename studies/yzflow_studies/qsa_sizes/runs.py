@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-
+from yzflow_sparse_averaging import averaging
 from yzflow_sparse_averaging import instances as tasks
-from dynamics.support import checks
 from yzflow_sparse_averaging.trained.linear_query import LinearQueryUnit
 from yzflow_sparse_averaging.trained.qsa import train_qsa, unit_at
-from yzflow_sparse_averaging import averaging
+
+from dynamics.support import checks
 
 QUERIES = ("linear", "perceptron")
 RATES = {"linear": 0.01, "perceptron": 0.003}

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import xarray as xr
 from figure_rules import drawn
-
-from yzflow_sparse_averaging import instances as tasks
 from yzflow_sparse_averaging import averaging
+from yzflow_sparse_averaging import instances as tasks
+
 from yzflow_studies.qsa_sizes import runs, study
 
 

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import xarray as xr
-
-from yzflow_sparse_averaging import instances as tasks
 from yzflow_sparse_averaging import averaging
+from yzflow_sparse_averaging import instances as tasks
+
 from theory.values import Study
 from yzflow import intervals
 from yzflow_studies.qsa_sizes import runs, study

@@ -3,12 +3,11 @@
 from typing import Any
 
 import numpy as np
-
-from yzflow_bounded_dyck import DyckLanguage
-from dynamics import Layer
-from yzflow_bounded_dyck import balance
-from theory.values import Study
+from yzflow_bounded_dyck import DyckLanguage, balance
 from yzflow_bounded_dyck.views import SEED
+
+from dynamics import Layer
+from theory.values import Study
 
 SETTING = {"k": 2, "D": 3, "scale": 0.5, "seed": SEED}
 

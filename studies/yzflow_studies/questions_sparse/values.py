@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
-
-from yzflow_sparse_averaging.instances import adversarial_subsets
 from yzflow_sparse_averaging import averaging
-from theory.values import Study
+from yzflow_sparse_averaging.instances import adversarial_subsets
 from yzflow_sparse_averaging.panel import data
+
+from theory.values import Study
 
 
 def crossing(p: int) -> dict[str, float]:

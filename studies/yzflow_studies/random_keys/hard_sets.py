@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-
 from yzflow_sparse_averaging.instances import adversarial_subsets
-from dynamics.support import checks
 from yzflow_sparse_averaging.keys import Certificate, as_subset, certificate, random_keys, smallest_dimension
+
+from dynamics.support import checks
 
 _MOST_STEPS = 10_000
 _NEAR = 24  # how many of the keys nearest to the attacked one a member is exchanged for

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
-
-from yzflow_sparse_averaging import instances as tasks
-from dynamics.support.progress import Progress
-from yzflow_sparse_averaging.trained.attention_unit import attention_weights
 from yzflow_sparse_averaging import averaging
+from yzflow_sparse_averaging import instances as tasks
+from yzflow_sparse_averaging.trained.attention_unit import attention_weights
+
+from dynamics.support.progress import Progress
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLACK, BLUE, GREEN, PURPLE, VERMILION, canvas, log_ticks, styled
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-
-from yzflow_sparse_averaging import instances as tasks
 from yzflow_sparse_averaging import averaging
+from yzflow_sparse_averaging import instances as tasks
+
 from yzflow_studies.random_keys.hard_sets import harder_set, worst_case_dimension
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import xarray as xr
 from figure_rules import shows
-
-from yzflow_sparse_averaging import instances as tasks
 from yzflow_sparse_averaging import averaging
+from yzflow_sparse_averaging import instances as tasks
+
 from yzflow_studies.random_keys import study
 
 FIGURES = {entry.name: entry for entry in study.FIGURES}

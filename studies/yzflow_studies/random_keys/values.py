@@ -4,9 +4,9 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-
-from yzflow_sparse_averaging import instances as tasks
 from yzflow_sparse_averaging import averaging
+from yzflow_sparse_averaging import instances as tasks
+
 from theory.values import Study
 from yzflow_studies.random_keys.hard_sets import worst_case_dimension
 

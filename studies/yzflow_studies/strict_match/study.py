@@ -11,12 +11,12 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
-
-from yzflow_sparse_averaging import instances as tasks
 from yzflow_sparse_averaging import averaging
+from yzflow_sparse_averaging import instances as tasks
+from yzflow_sparse_averaging.constructions import TRIPLES, linear_product, one_layer_bits
+
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLACK, BLUE, GREEN, ORANGE, VERMILION, canvas, styled
-from yzflow_sparse_averaging.constructions import TRIPLES, linear_product, one_layer_bits
 from yzflow_studies.conjecture.study import below, triple_model
 
 PROMISED = tuple(2**k for k in range(4, 41, 2))

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
-
 from yzflow_sparse_averaging import averaging
 from yzflow_sparse_averaging.constructions import TRIPLES, linear_product, one_layer_bits
+
 from yzflow_studies.strict_match import study, values
 
 

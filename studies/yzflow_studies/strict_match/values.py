@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
-
-from yzflow_sparse_averaging import instances as tasks
 from yzflow_sparse_averaging import averaging
-from yzflow_sparse_averaging.sizes import below_bound
-from theory.values import Study
+from yzflow_sparse_averaging import instances as tasks
 from yzflow_sparse_averaging.constructions import TRIPLES, linear_product, one_layer_bits
+from yzflow_sparse_averaging.sizes import below_bound
+
+from theory.values import Study
 from yzflow_studies.strict_match import study
 
 

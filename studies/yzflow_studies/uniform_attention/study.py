@@ -16,13 +16,13 @@ import numpy as np
 import scipy.stats
 import xarray as xr
 from matplotlib.figure import Figure
+from yzflow_bounded_dyck import training as dyck
 
 from dynamics.support import checks
 from dynamics.support.netcdf import kept
 from yzflow import intervals
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLACK, CATEGORIES, canvas, styled
-from yzflow_bounded_dyck import training as dyck
 
 PAPER = "Bounded Dyck"
 SEEDS = tuple(range(200, 220))  # used by no other study of this project

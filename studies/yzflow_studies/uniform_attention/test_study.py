@@ -8,9 +8,9 @@ import scipy.stats
 from figure_rules import drawn
 from hypothesis import given
 from hypothesis import strategies as st
-
 from yzflow_bounded_dyck import DyckLanguage
 from yzflow_bounded_dyck import training as dyck
+
 from yzflow_studies.uniform_attention import study, values
 
 LANGUAGE = DyckLanguage(2, 3)

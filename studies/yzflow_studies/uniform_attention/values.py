@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 import xarray as xr
+from yzflow_bounded_dyck import training as dyck
 
 from theory.values import Study
 from yzflow import intervals
-from yzflow_bounded_dyck import training as dyck
 from yzflow_studies.uniform_attention import study
 
 

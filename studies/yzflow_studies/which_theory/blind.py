@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from yzflow_watch.recording import Recording
+from yzflow_watch.report import WatchReport
 
 from dynamics import SequenceClasses
 from dynamics.support.progress import Progress
 from yzflow.papers.scan_and_snap.settings import Setting
 from yzflow.parts import part_of
-from yzflow_watch.recording import Recording
-from yzflow_watch.report import WatchReport
 from yzflow_studies.which_theory import models
 from yzflow_studies.which_theory.drawing import LONG, inside, log_uniform
 

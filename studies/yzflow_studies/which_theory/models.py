@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from yzflow_watch.recording import Recording
 
 import yzflow as yz
 from dynamics import SequenceClasses
 from dynamics.data.text import TextCorpus
 from yzflow.papers.scan_and_snap.settings import single_common_token
-from yzflow_watch.recording import Recording
 from yzflow_studies import CLONE
 from yzflow_studies.which_theory.drawing import SIZES
 

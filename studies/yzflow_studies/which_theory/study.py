@@ -21,14 +21,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
-
-from dynamics.support.progress import Progress
-from yzflow.figures.registry import Entry
-from yzflow.figures.style import BLACK, BLUE, GREEN, ORANGE, VERMILION, canvas, styled
 from yzflow_watch import rivals
 from yzflow_watch.claimed import known_rivals
 from yzflow_watch.recording import Recording
 from yzflow_watch.report import WatchReport
+
+from dynamics.support.progress import Progress
+from yzflow.figures.registry import Entry
+from yzflow.figures.style import BLACK, BLUE, GREEN, ORANGE, VERMILION, canvas, styled
 from yzflow_studies import CLONE
 
 # Where the past ends: no step yet, and parts of the training on a logarithmic axis.

@@ -6,9 +6,9 @@ import scipy.stats
 import watched_layers as layers
 import xarray as xr
 from figure_rules import drawn
+from yzflow_watch import rivals
 
 import yzflow as yz
-from yzflow_watch import rivals
 from yzflow_studies.which_theory import drawing, study
 
 GIVEN = {

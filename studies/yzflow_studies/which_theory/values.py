@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from yzflow_watch import rivals
 
 from theory.values import Study
-from yzflow_watch import rivals
 from yzflow_studies.which_theory import blind, drawing, study
 
 STORE = "which_theory.store"  # in the repository's root, where git ignores it: what it holds is not trained again

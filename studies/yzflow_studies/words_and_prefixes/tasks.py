@@ -6,8 +6,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from dynamics.support import checks
 from yzflow_bounded_dyck import tasks as prefixes
+
+from dynamics.support import checks
 from yzflow.sweeps.runs import Task
 from yzflow_studies.ordinary_dyck import deep
 from yzflow_studies.words_and_prefixes import words

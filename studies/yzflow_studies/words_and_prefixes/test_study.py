@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import scipy.stats
 import xarray as xr
-
 from yzflow_bounded_dyck import DyckLanguage
 from yzflow_bounded_dyck import training as dyck
+
 from yzflow_studies.words_and_prefixes import study, values, words
 from yzflow_studies.words_and_prefixes.ranks import rank_correlation
 from yzflow_studies.words_and_prefixes.tasks import DYCK_WORDS

@@ -7,13 +7,12 @@ import pytest
 import strategies
 from hypothesis import given
 from hypothesis import strategies as st
+from yzflow_bounded_dyck import DyckLanguage, balance
+from yzflow_bounded_dyck import training as dyck
 
 import yzflow
 import yzflow_studies
-from yzflow_bounded_dyck import DyckLanguage
-from yzflow_bounded_dyck import balance
 from yzflow import studies
-from yzflow_bounded_dyck import training as dyck
 from yzflow_studies.words_and_prefixes import words
 from yzflow_studies.words_and_prefixes.tasks import DYCK_WORDS
 

@@ -18,13 +18,12 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from yzflow_bounded_dyck import DyckLanguage, balance
+from yzflow_bounded_dyck import training as dyck
 
 from dynamics import Bags, Layer
-from yzflow_bounded_dyck import DyckLanguage
 from dynamics.layer import moved
 from dynamics.support import checks
-from yzflow_bounded_dyck import balance
-from yzflow_bounded_dyck import training as dyck
 from yzflow_studies.ordinary_dyck import deep
 
 KINDS = ("word", "prefix")

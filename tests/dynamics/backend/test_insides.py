@@ -16,9 +16,9 @@ from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
 from dynamics import Objective, SequenceClasses, gradient_flow, gradient_flow_ensemble, sgd
+from dynamics._model.gradient import Parts, made
 from dynamics.backend.compiled import kernel
 from dynamics.backend.modes import COMPILATION, IN_PYTHON, PLAIN
-from dynamics._model.gradient import Parts, made
 
 BACKEND = "dynamics/backend"
 # Names that are numba's own affair, however one comes by them.

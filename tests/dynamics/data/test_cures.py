@@ -4,10 +4,10 @@ import re
 
 import numpy as np
 import pytest
+import yzflow_deep as deep
+from yzflow_bounded_dyck import DyckLanguage
 
 from dynamics import Bags, SequenceClasses, TextCorpus, gradient_flow, sgd
-from yzflow_bounded_dyck import DyckLanguage
-import yzflow_deep as deep
 from theory.scan_and_snap import finite_sequences
 
 ROWS = [[0.5, 0.5], [0.2, 0.8]]

@@ -9,9 +9,9 @@ import scipy.sparse
 import strategies
 from hypothesis import given
 from hypothesis import strategies as st
+from yzflow_bounded_dyck import DyckLanguage
 
 from dynamics import Bags, Layer, Objective, Optimizer, SequenceClasses, Solver, gradient_flow, sgd
-from yzflow_bounded_dyck import DyckLanguage
 from dynamics.support import calls
 from dynamics.support.calls import Call, LeftOut
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from driving import ROOT
 from numba.core.registry import cpu_target
-
 from yzflow_bounded_dyck import DyckLanguage
+
 from dynamics import SequenceClasses, TextCorpus, gradient_flow, sgd
 from dynamics.support.progress import Progress
 from dynamics.support.provenance import machine

@@ -14,9 +14,9 @@ import zipfile
 import numpy as np
 import pytest
 from flint import arb, ctx
+from yzflow_bounded_dyck import DyckLanguage
 
 from dynamics import Bags, SequenceClasses
-from yzflow_bounded_dyck import DyckLanguage
 from theory.enclosures import (
     Claim,
     Enclosure,

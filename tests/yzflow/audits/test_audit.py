@@ -10,11 +10,11 @@ import pytest
 import sympy
 from click.testing import CliRunner
 from driving import ROOT
+from yzflow_bounded_dyck import balance
 
 import yzflow
 from dynamics._model import kernels
 from theory import attention, decoder, layout, statements
-from yzflow_bounded_dyck import balance
 from theory.papers import built_in
 from theory.scan_and_snap import measures as checks
 from theory.symbolic import Derivation

@@ -9,16 +9,16 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+import yzflow_deep as deep
 from driving import python
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import SEEDS
-
-from dynamics import Bags, Layer, Objective, sgd
 from yzflow_bounded_dyck import DyckLanguage
-import yzflow_deep as deep
 from yzflow_deep import objective
 from yzflow_deep.model import Architecture, Transformer
+
+from dynamics import Bags, Layer, Objective, sgd
 
 VARIANTS = [
     {},

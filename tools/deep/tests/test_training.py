@@ -10,11 +10,11 @@ import numpy as np
 import optax
 import pytest
 import xarray as xr
+import yzflow_deep as deep
+from yzflow_bounded_dyck import DyckLanguage
+from yzflow_deep import objective, training
 
 from dynamics import DivergenceError, Optimizer, Schedule
-from yzflow_bounded_dyck import DyckLanguage
-import yzflow_deep as deep
-from yzflow_deep import objective, training
 from dynamics.optimizers.table import RULES, UpdateRule
 from dynamics.support import progress
 from dynamics.support.netcdf import save_dataset

@@ -9,9 +9,9 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from yzflow_deep import objective
 from dynamics.descent import Optimizer
 from dynamics.optimizers.optimizer import CLIP_FLOOR
+from yzflow_deep import objective
 
 
 def rule_of(optimizer: Optimizer) -> optax.GradientTransformation:

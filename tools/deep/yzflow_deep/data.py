@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-
 from yzflow_bounded_dyck.dyck import DyckLanguage
+
 from dynamics.support import checks
 from dynamics.support.checks import read_only
 from dynamics.support.frozen import Frozen

@@ -20,9 +20,6 @@ import xarray as xr
 from numpy.typing import ArrayLike
 
 from dynamics import version
-from yzflow_deep._steps import measure_all, rule_of, step_all
-from yzflow_deep.data import Insertions, Sequences
-from yzflow_deep.model import Architecture, Transformer
 from dynamics.descent import DTYPES, MOMENTUM, DivergenceError, Optimizer
 from dynamics.optimizers.optimizer import as_optimizer
 from dynamics.optimizers.table import RULES
@@ -31,10 +28,14 @@ from dynamics.support.checks import read_only
 from dynamics.support.netcdf import load_dataset
 from dynamics.support.progress import Progress
 from dynamics.support.provenance import provenance
+from yzflow_deep._steps import measure_all, rule_of, step_all
+from yzflow_deep.data import Insertions, Sequences
+from yzflow_deep.kinds import KINDS
+from yzflow_deep.model import Architecture, Transformer
 
 _FORMAT = "yzflow-deep-1"
 _CHECKPOINT = "yzflow-deep-checkpoint-1"
-_STATE = sealed.KINDS[_CHECKPOINT].what
+_STATE = KINDS[_CHECKPOINT].what
 _SECONDS_BETWEEN_SAVES = 10.0
 _STEPS_IN_FLIGHT = 16  # jax runs behind: how many steps before their losses are looked at
 _VALIDATION = 64  # sequences
@@ -145,7 +146,7 @@ def load_training(path: str | os.PathLike) -> xr.Dataset:
     FileNotFoundError
         If there is none.
     """
-    return load_dataset(path, _FORMAT, sealed.KINDS[_FORMAT].what)
+    return load_dataset(path, _FORMAT, KINDS[_FORMAT].what)
 
 
 def model_at(dataset: xr.Dataset, *, learning_rate: float | None = None, seed: int | None = None) -> Transformer:

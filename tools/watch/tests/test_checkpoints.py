@@ -6,9 +6,9 @@ import weakref
 import numpy as np
 import pytest
 import watched_layers as layers
+from yzflow_watch.recording import Recording
 
 import yzflow as yz
-from yzflow_watch.recording import Recording
 
 CLASSES = layers.classes_inside(vocab_size=8)
 SEQUENCES = layers.draw(CLASSES, 6, 8, np.random.default_rng(0))

@@ -5,10 +5,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-
-import yzflow as yz
 from yzflow_watch.kinds import adapter_of
 from yzflow_watch.rates import induced
+
+import yzflow as yz
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.slow

@@ -5,9 +5,9 @@ import pytest
 import watched_layers as layers
 from hypothesis import given
 from hypothesis import strategies as st
+from yzflow_watch.adapters import of_functions
 
 import yzflow as yz
-from yzflow_watch.adapters import of_functions
 
 LENGTH = 6
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from yzflow_watch import measures
 from yzflow_watch.adapters import Matrices
 from yzflow_watch.rates import induced

@@ -5,10 +5,10 @@ import hashlib
 import numpy as np
 import pytest
 import watched_layers as layers
-
-from dynamics.support import netcdf
 from yzflow_watch import measures
 from yzflow_watch.recording import Recording
+
+from dynamics.support import netcdf
 
 
 @pytest.fixture(scope="module")

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-
-import yzflow as yz
 from yzflow_watch.kinds import adapter_of
 from yzflow_watch.rates import induced
+
+import yzflow as yz
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.slow

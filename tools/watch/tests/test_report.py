@@ -9,7 +9,6 @@ import watched_layers as layers
 import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
-
 from yzflow_watch import page, right, rivals
 from yzflow_watch.in_the_way import InTheWay
 from yzflow_watch.names import token_names

@@ -4,9 +4,9 @@ import copy
 
 import numpy as np
 import pytest
+from yzflow_watch.untouched import unwrapped
 
 import yzflow as yz
-from yzflow_watch.untouched import unwrapped
 
 torch = pytest.importorskip("torch")
 

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 import watched_layers as layers
 import xarray as xr
-
-import yzflow as yz
-from theory.scan_and_snap.early import initial_drift
-from yzflow_watch.scan_and_snap.rivals import FiniteSequences, FirstStep
 from yzflow_watch import rivals, turns
 from yzflow_watch.claimed import CLAIMED
 from yzflow_watch.recording import Recording
+from yzflow_watch.scan_and_snap.rivals import FiniteSequences, FirstStep
+
+import yzflow as yz
+from theory.scan_and_snap.early import initial_drift
 
 
 def recorded(shares, *, entropy=(1.0, 1.0), steps=None, length=60, optimizer="SGD", vocabulary=50):

@@ -5,12 +5,12 @@ import pytest
 import watched_layers as layers
 from hypothesis import given
 from hypothesis import strategies as st
-
-import yzflow as yz
 from yzflow_watch import measures, rivals
 from yzflow_watch.claimed import known_rivals
 from yzflow_watch.recording import Recording
 from yzflow_watch.report import WatchReport
+
+import yzflow as yz
 
 MEASURES = ("attention", "gain", "entropy", "by_token", "moved_by_order")
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from yzflow_watch.recording import Recording
 
 import yzflow as yz
-from yzflow_watch.recording import Recording
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.slow

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 import watched_layers as layers
-
-import yzflow as yz
-from dynamics.support import netcdf
 from yzflow_watch import claimed, rivals
 from yzflow_watch.recording import Recording
 from yzflow_watch.report import WatchReport
+
+import yzflow as yz
+from dynamics.support import netcdf
 
 BIASED = 0.5  # of attention by position, from the step on at which the second training goes another way
 

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-import yzflow as yz
-from dynamics.support import netcdf
 from yzflow_watch.gradients import CHANGED, LEFT, UNKNOWN
 from yzflow_watch.kinds import adapter_of
 from yzflow_watch.rates import induced
 from yzflow_watch.recording import LATER_FACTS, Recording
+
+import yzflow as yz
+from dynamics.support import netcdf
 
 torch = pytest.importorskip("torch")
 

@@ -151,7 +151,6 @@ def test_all_that_a_training_leaves_is_the_same_to_the_bit(name, way):
 def test_a_transformer_of_jax_is_the_same_to_the_bit():
     pytest.importorskip("equinox")
     import jax
-
     import yzflow_deep as deep
     from yzflow_deep.model import Transformer
 

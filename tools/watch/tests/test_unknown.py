@@ -8,13 +8,13 @@ import pytest
 import watched_layers as layers
 from hypothesis import given
 from hypothesis import strategies as st
-
-import yzflow as yz
-from yzflow_watch.scan_and_snap.watched import OTHER_PARTS, place
 from yzflow_watch import places, rivals
 from yzflow_watch.claimed import known_rivals
 from yzflow_watch.recording import Recording
 from yzflow_watch.report import WatchReport
+from yzflow_watch.scan_and_snap.watched import OTHER_PARTS, place
+
+import yzflow as yz
 
 NUMBERS = st.one_of(st.floats(0.01, 100), st.just(math.nan))
 

@@ -5,12 +5,12 @@ from html import escape
 import numpy as np
 import pytest
 import watched_layers as layers
-
-import yzflow as yz
-from yzflow.audits.formulas import readable
 from yzflow_watch import rivals
 from yzflow_watch.recording import Recording
 from yzflow_watch.report import WatchReport
+
+import yzflow as yz
+from yzflow.audits.formulas import readable
 
 THEOREMS = ("Scan and Snap: Theorem 2(a)", "Scan and Snap: Theorem 3", "Scan and Snap: Lemma 4")
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from driving import example
-
-import yzflow as yz
 from yzflow_watch.kinds import adapter_of
 from yzflow_watch.recording import Recording
+
+import yzflow as yz
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.slow

@@ -12,14 +12,15 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from dynamics.support import checks, netcdf, sealed
+from dynamics.support import checks, netcdf
 from dynamics.support.results import json_attribute
+from yzflow_watch.kinds_of_files import KINDS
 from yzflow_watch.measures import PLACES
 
 __all__ = ["FORMAT", "Recording"]
 
 FORMAT = "yzflow-recording-1"
-_WHAT = sealed.KINDS[FORMAT].what
+_WHAT = KINDS[FORMAT].what
 _OF_TOKENS = ("step", "layer", "head", "next_token", "token")
 LATER = PLACES  # what recordings of before do not have: NaN there
 AXES = {

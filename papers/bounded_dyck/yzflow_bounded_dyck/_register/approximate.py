@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sympy as sp
 
+from theory.statements import Check, Clause, Remark
+from theory.symbolic import part
+from theory.symbolic.printing import tex
 from yzflow_bounded_dyck import measures as checks
 from yzflow_bounded_dyck._register import assumptions as assumed
 from yzflow_bounded_dyck._register.common import PROOFS, TRAINED, exact, statement
 from yzflow_bounded_dyck.proofs import cross_entropy, theorem2, weight_decay
-from theory.statements import Check, Clause, Remark
-from theory.symbolic import part
-from theory.symbolic.printing import tex
 
 _BOUND = tex(theorem2.bound, "P", "gamma", "tau", "n")
 _HALF = tex(theorem2.bound, "P", "gamma", sp.Symbol("tau", positive=True) / 2, "n")

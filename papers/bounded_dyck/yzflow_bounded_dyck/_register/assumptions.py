@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from yzflow_bounded_dyck import approximate
 from theory.statements import Assumption
+from yzflow_bounded_dyck import approximate
 
 
 def _by_construction(setting: Any) -> float:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sympy as sp
 
-from yzflow_bounded_dyck import measures as checks
-from yzflow_bounded_dyck._register import assumptions as assumed
-from yzflow_bounded_dyck._register.common import PROOFS, TRAINED, exact, statement
-from yzflow_bounded_dyck.proofs import larger, silence, stack, theorem1, uniform
 from theory.statements import Check, Clause, Remark
 from theory.symbolic import part
 from theory.symbolic.printing import plain, tex
 from theory.values import value
+from yzflow_bounded_dyck import measures as checks
+from yzflow_bounded_dyck._register import assumptions as assumed
+from yzflow_bounded_dyck._register.common import PROOFS, TRAINED, exact, statement
+from yzflow_bounded_dyck.proofs import larger, silence, stack, theorem1, uniform
 
 _SIZES = {"width of V": (2,)}
 _STACKS = {"(k, D)": ((1, 2), (2, 2), (2, 3))}

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sympy as sp
 
+from theory.statements import Clause, Remark
+from theory.symbolic import part
+from theory.symbolic.printing import tex
 from yzflow_bounded_dyck import measures_of_pruning as checks
 from yzflow_bounded_dyck._register import assumptions as assumed
 from yzflow_bounded_dyck._register.common import exact, statement
 from yzflow_bounded_dyck.proofs import lottery
-from theory.statements import Clause, Remark
-from theory.symbolic import part
-from theory.symbolic.printing import tex
 
 STATEMENTS = (
     statement(

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from yzflow_bounded_dyck import DyckLanguage
 from dynamics import Layer
-from yzflow_bounded_dyck import balance
+from yzflow_bounded_dyck import DyckLanguage, balance
 
 LANGUAGE = DyckLanguage(n_types=2, max_depth=3)
 

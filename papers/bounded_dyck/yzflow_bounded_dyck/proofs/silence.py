@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import sympy as sp
 
-from yzflow_bounded_dyck.proofs import theorem1
 from theory.symbolic import Claim, Derivation
 from theory.symbolic.indexed import entries, index, size, total
 from theory.symbolic.model import positive
+from yzflow_bounded_dyck.proofs import theorem1
 
 STATES = size("S")
 PREFIXES = (

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import sympy as sp
 
-from yzflow_bounded_dyck.proofs import theorem2
 from theory.symbolic import Claim, Derivation, Scalar
 from theory.symbolic.model import positive
+from yzflow_bounded_dyck.proofs import theorem2
 
 MINIMISER = "a minimiser's objective is at most that of exact weights, which Theorem 1 has"
 SIZE = "its norm is at most R_0, for its loss is not below the smallest"

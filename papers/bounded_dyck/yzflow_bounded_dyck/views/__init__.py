@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from yzflow_bounded_dyck import DyckLanguage
-from yzflow_bounded_dyck import balance
 from yzflow.pages.live import Start, Views
+from yzflow_bounded_dyck import DyckLanguage, balance
 from yzflow_bounded_dyck.settings import PAPER
 
 SEED = 2

@@ -5,13 +5,13 @@ Formulas are printed from the claims that the proofs decide.
 
 from __future__ import annotations
 
-from yzflow_sparse_averaging import measures as checks
-from yzflow_sparse_averaging._register.common import LOG_RANK, MAPS, check, given, rank_of_disjointness, statement
-from yzflow_sparse_averaging.proofs import disjointness, fully_connected, linear_query, moments, recurrent
 from theory.statements import Assumption, Clause, Remark, Slip
 from theory.symbolic import part
 from theory.symbolic.printing import plain, tex
 from theory.values import value
+from yzflow_sparse_averaging import measures as checks
+from yzflow_sparse_averaging._register.common import LOG_RANK, MAPS, check, given, rank_of_disjointness, statement
+from yzflow_sparse_averaging.proofs import disjointness, fully_connected, linear_query, moments, recurrent
 
 _D = "d'"
 _ANY_Q = Assumption("1 <= q <= N", lambda setting: setting.n_tokens / setting.subset_size)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from yzflow_sparse_averaging.proofs import disjointness
 from theory.statements import Assumption, Check, Clause, Measure, Statement
 from theory.symbolic import part
 from theory.symbolic.printing import tex
+from yzflow_sparse_averaging.proofs import disjointness
 
 EXACT = LEVELS = ("closed form",)  # nothing is trained
 LOG_RANK = "that a protocol sends at least log2 of the rank in bits, which is quoted"

@@ -10,6 +10,10 @@ from typing import Any
 
 import sympy as sp
 
+from theory.statements import Assumption, Clause, RefutedInPart, Remark, Slip
+from theory.symbolic import part
+from theory.symbolic.printing import plain, tex
+from theory.values import value
 from yzflow_sparse_averaging import measures as checks
 from yzflow_sparse_averaging._register.common import (
     BETWEEN,
@@ -22,10 +26,6 @@ from yzflow_sparse_averaging._register.common import (
 )
 from yzflow_sparse_averaging.proofs import assisted, groups, match2, match3, sorted_groups, transform
 from yzflow_sparse_averaging.sizes import below_bound
-from theory.statements import Assumption, Clause, RefutedInPart, Remark, Slip
-from theory.symbolic import part
-from theory.symbolic.printing import plain, tex
-from theory.values import value
 
 _POSITIONS = given("tokens know their positions")
 _BLANK = given("a blank token at the end")

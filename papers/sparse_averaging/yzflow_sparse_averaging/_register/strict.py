@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from yzflow_sparse_averaging import measures_strict as checks
-from yzflow_sparse_averaging._register.common import BETWEEN, check, given, rank_of_disjointness, statement
-from yzflow_sparse_averaging.proofs import sorted_groups, strict, transform
 from theory.statements import Assumption, Clause
 from theory.symbolic import part
 from theory.symbolic.printing import plain, tex
+from yzflow_sparse_averaging import measures_strict as checks
+from yzflow_sparse_averaging._register.common import BETWEEN, check, given, rank_of_disjointness, statement
+from yzflow_sparse_averaging.proofs import sorted_groups, strict, transform
 
 _LINEAR = given("d = m: a token has m numbers, of which queries, keys and values are linear maps")
 _POSITIONS = given("tokens know their positions")

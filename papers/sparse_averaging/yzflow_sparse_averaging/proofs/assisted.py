@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import sympy as sp
 
+from theory.symbolic import Claim, Derivation
 from yzflow_sparse_averaging import matching, windows
 from yzflow_sparse_averaging.parts import total
 from yzflow_sparse_averaging.proofs import match2
 from yzflow_sparse_averaging.proofs._sizes import largest
-from theory.symbolic import Claim, Derivation
 
 MEMBERS, OTHERS, RESIDUES, BELOW, REACH = sp.symbols("k n h e K", nonnegative=True)
 MODULUS = 2 + RESIDUES

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import sympy as sp
 
+from theory.symbolic import Claim, Derivation
 from yzflow_sparse_averaging import groups as construction
 from yzflow_sparse_averaging.parts import total
 from yzflow_sparse_averaging.proofs._sizes import largest
-from theory.symbolic import Claim, Derivation
 
 MORE, RESIDUES, BELOW = sp.symbols("g h e", nonnegative=True)
 GROUPS, MODULUS = 1 + MORE, 2 + RESIDUES

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import sympy as sp
 
-from yzflow_sparse_averaging.proofs.match2 import ODDS, TOKENS, largest_error
 from theory.symbolic import Claim, Derivation
+from yzflow_sparse_averaging.proofs.match2 import ODDS, TOKENS, largest_error
 
 TERMS = 3
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import sympy as sp
 
+from theory.symbolic import Claim, Derivation
 from yzflow_sparse_averaging import sorted_groups as construction
 from yzflow_sparse_averaging.parts import total
 from yzflow_sparse_averaging.proofs._sizes import largest
-from theory.symbolic import Claim, Derivation
 
 FURTHER, RESIDUES, REST, BELOW = sp.symbols("n h r e", nonnegative=True)
 ALIKE, MODULUS = 1 + FURTHER, 2 + RESIDUES  # tokens that agree (or that a group has), and M

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import sympy as sp
 
+from theory.symbolic import Claim, Derivation
 from yzflow_sparse_averaging import circuits, groups, sorted_groups, transform
 from yzflow_sparse_averaging.proofs import groups as of_groups
 from yzflow_sparse_averaging.proofs import sorted_groups as of_sorted
 from yzflow_sparse_averaging.proofs import transform as of_transform
 from yzflow_sparse_averaging.proofs._sizes import largest
 from yzflow_sparse_averaging.strict import strict_width
-from theory.symbolic import Claim, Derivation
 
 FURTHER, ABOVE, MORE = sp.symbols("n s h", nonnegative=True)
 TOKENS, WIDTH = 1 + FURTHER, 1 + MORE

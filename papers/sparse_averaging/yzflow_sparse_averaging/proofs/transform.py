@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import sympy as sp
 
+from theory.symbolic import Claim, Derivation
 from yzflow_sparse_averaging import transform as construction
 from yzflow_sparse_averaging.parts import total
 from yzflow_sparse_averaging.proofs._sizes import largest
-from theory.symbolic import Claim, Derivation
 
 FURTHER, RESIDUES, BELOW, LARGER = sp.symbols("n h e l", nonnegative=True)
 TOKENS, MODULUS = 1 + FURTHER, 2 + RESIDUES

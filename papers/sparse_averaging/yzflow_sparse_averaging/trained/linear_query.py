@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics.backend.compiled import kernel
-from yzflow_sparse_averaging import instances as tasks
 from dynamics.support import checks
 from dynamics.support.checks import read_only
 from dynamics.support.frozen import Frozen
+from yzflow_sparse_averaging import instances as tasks
 from yzflow_sparse_averaging.trained.attention_unit import AttentionUnit, attention_weights
 
 __all__ = ["LinearQueryUnit"]

@@ -19,7 +19,6 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike
 
-from yzflow_sparse_averaging import instances as tasks
 from dynamics.descent import DivergenceError, spawn
 from dynamics.optimizers import _kernels as updates
 from dynamics.optimizers.table import RULES
@@ -28,6 +27,8 @@ from dynamics.support.checks import read_only
 from dynamics.support.netcdf import load_dataset, save_dataset
 from dynamics.support.progress import Progress
 from dynamics.support.provenance import provenance
+from yzflow_sparse_averaging import instances as tasks
+from yzflow_sparse_averaging.kinds import KINDS
 from yzflow_sparse_averaging.trained.linear_query import MATRICES, LinearQueryUnit, loss_and_gradient
 
 __all__ = ["load_training", "train_qsa", "unit_at"]
@@ -35,7 +36,7 @@ __all__ = ["load_training", "train_qsa", "unit_at"]
 SCHEDULES = ("cosine", "constant")
 OPTIMIZERS = tuple(name for name, rule in RULES.items() if rule.kernel is not None)
 _FORMAT = "yzflow-qsa-training-1"
-_WHAT = sealed.KINDS[_FORMAT].what
+_WHAT = KINDS[_FORMAT].what
 # Inputs are drawn for as many steps at a time as give this many numbers, each time by a generator of its own, so that a
 # run can be continued.
 _NUMBERS_A_DRAW = 2**19

@@ -11,7 +11,6 @@ from dynamics import Layer, gradient_flow
 from theory.scan_and_snap.early import initial_drift
 from theory.scan_and_snap.finite_sequences import finite_length_first_moves
 from yzflow.papers.scan_and_snap.settings import Setting
-from yzflow_watch.scan_and_snap.watched import place
 from yzflow_watch.measures import gains
 from yzflow_watch.rivals import (
     SURE,
@@ -25,6 +24,7 @@ from yzflow_watch.rivals import (
     said,
     turn_of,
 )
+from yzflow_watch.scan_and_snap.watched import place
 
 _SIGNED = ("Adam", "AdamW", "Adamax", "NAdam", "sign")  # optimizers whose first step is the sign of the gradient
 _SMALL = 1e-3  # entries of Y after a step that leaves alpha at 1/M

@@ -1,0 +1,11 @@
+from .data import Insertions as Insertions
+from .data import Sequences as Sequences
+from .data import dyck_insertions as dyck_insertions
+from .data import dyck_sequences as dyck_sequences
+from .model import Architecture as Architecture
+from .model import Transformer as Transformer
+from .model import from_layer as from_layer
+from .model import to_layer as to_layer
+from .training import load_training as load_training
+from .training import model_at as model_at
+from .training import train as train

@@ -1,0 +1,47 @@
+"""Names of the public face that other distributions bring, imported from there when they are first asked for."""
+
+from __future__ import annotations
+
+import importlib
+from importlib import util
+from typing import TYPE_CHECKING, Any
+
+from dynamics.support import distributions
+
+if TYPE_CHECKING:
+    from yzflow_bounded_dyck import DyckLanguage as DyckLanguage
+    from yzflow_bounded_dyck import balance as balance
+    from yzflow_sparse_averaging import averaging as averaging
+    from yzflow_watch import Recorder as Recorder
+    from yzflow_watch import WatchReport as WatchReport
+    from yzflow_watch import watch as watch
+    from yzflow_watch import watch_checkpoints as watch_checkpoints
+
+# Name -> the package that has it, under the same name.
+HOMES = {
+    "DyckLanguage": "yzflow_bounded_dyck",
+    "Recorder": "yzflow_watch",
+    "WatchReport": "yzflow_watch",
+    "averaging": "yzflow_sparse_averaging",
+    "balance": "yzflow_bounded_dyck",
+    "watch": "yzflow_watch",
+    "watch_checkpoints": "yzflow_watch",
+}
+
+
+def missing() -> set[str]:
+    """The names whose distribution is not installed, which ``from yzflow import *`` leaves out."""
+    absent = {home for home in set(HOMES.values()) if util.find_spec(home) is None}
+    return {name for name, home in HOMES.items() if home in absent}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        package = importlib.import_module(HOMES[name])
+    except ModuleNotFoundError as error:
+        if error.name != HOMES[name]:  # something that the distribution itself needs
+            raise
+        raise ImportError(f"`yz.{name}` {distributions.cure(HOMES[name])}", name=HOMES[name]) from None
+    return getattr(package, name)
