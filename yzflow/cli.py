@@ -16,7 +16,7 @@ import click
 # Module of `yzflow.commands` -> its commands. A command `new-paper` is the function `new_paper` there.
 _MODULES = {
     "drawing": ("example", "explore", "figure"),
-    "files": ("crate", "manifest", "rerun", "verify"),
+    "files": ("manifest", "rerun", "verify"),
     "fuzzing": ("fuzz",),
     "lists": ("figures", "new-paper", "options", "papers", "statements"),
     "statements": ("audit", "check", "page", "survival"),

@@ -22,9 +22,6 @@ from yzflow import verify
 
 FORMAT = "yzflow-manifest-1"
 NAME = "manifest.json"
-CRATE = "ro-crate-metadata.json"
-# Files that describe a folder are no part of its results.
-_BESIDE = (NAME, CRATE)
 _CHECKED = (claims.FORMAT, claims.CELL_FORMAT)
 _KEYS = {"path": str, "bytes": int, "sha256": str, "kind": str}
 
@@ -174,7 +171,7 @@ def files_of(root: Path) -> Iterator[Path]:
     """The files of a folder, but for hidden ones and those that describe it."""
     for file in sorted(root.rglob("*")):
         parts = file.relative_to(root).parts
-        if file.is_file() and not any(part.startswith(".") for part in parts) and "/".join(parts) not in _BESIDE:
+        if file.is_file() and not any(part.startswith(".") for part in parts) and "/".join(parts) != NAME:
             yield file
 
 

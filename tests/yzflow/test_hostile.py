@@ -18,7 +18,7 @@ import yzflow
 from dynamics import SequenceClasses, sgd
 from dynamics.support.netcdf import save_dataset
 from theory import statements
-from yzflow import check, crates, examples, figures
+from yzflow import check, examples, figures
 from yzflow.figures import registry
 from yzflow.pages import contents
 from yzflow.sweeps import cache, config, store, sweep
@@ -27,7 +27,7 @@ PUBLIC = public("yzflow")
 # Functions that no stub has, and that commands and other parts call with what users give.
 ENGINES = {
     "load_sweep", "Store", "Store.read", "Store.dataset", "Store.consolidate", "Store.__contains__", "config.load",
-    "cache.trajectory", "crates.describe", "examples.find", "examples.copy", "contents.write_all",
+    "cache.trajectory", "examples.find", "examples.copy", "contents.write_all",
 }  # fmt: skip
 EXEMPT = {
     hostile.RECORD: {
@@ -114,7 +114,6 @@ def calls(tmp_path_factory):
                 "figures.registry.Effort": (registry.Effort, {"quick": True, "store": None, "progress": False}),
                 "figures.registry.Entry.data": (entry.data, {"effort": registry.Effort(quick=True)}),
                 "reruns.rerun": (yzflow.rerun, {"path": "run.nc", "progress": False}),
-                "crates.describe": (crates.describe, {"folder": "runs", "name": "Runs", "terms": ""}),
                 "examples.find": (examples.find, {"name": "extensions"}),
                 "examples.copy": (examples.copy, {"name": "sweep.toml", "to": "copies"}),
                 "audits.audit.audit": (yzflow.audit, {

@@ -12,7 +12,7 @@ from driving import ROOT
 
 import yzflow as yz
 from theory.enclosures import certificate, claims
-from yzflow import crates, manifests
+from yzflow import manifests
 from yzflow.cli import main
 
 PUBLISHED = ROOT / "docs" / "certificates"
@@ -107,15 +107,6 @@ def test_a_link_out_of_the_folder_is_not_followed(folder, tmp_path):
     (folder / "part" / "notes.txt").unlink()
     (folder / "part" / "notes.txt").symlink_to(tmp_path / "outside.txt")
     assert words(folder)["part/notes.txt"] == "missing"
-
-
-def test_a_crate_carries_its_own(tmp_path):
-    classes = yz.SequenceClasses.syn_small()
-    yz.sgd(classes, eta_y=1, eta_z=0.5, steps=2, batch_size=4, seed=7).save(tmp_path / "run.nc")
-    crates.describe(tmp_path)
-    (found,) = manifests.check(tmp_path / manifests.NAME)
-    assert found.good and found.words == "as listed"
-    assert crates.describe(tmp_path).keys() == {"run.nc"}  # neither description describes the other
 
 
 @pytest.mark.slow

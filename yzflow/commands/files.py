@@ -1,4 +1,4 @@
-"""Commands about files that are saved: crate, manifest, verify and rerun."""
+"""Commands about files that are saved: manifest, verify and rerun."""
 
 from __future__ import annotations
 
@@ -19,24 +19,6 @@ from yzflow.commands.common import (
     print_facts,
     print_text,
 )
-
-
-@click.command(cls=Command)
-@click.argument("folder", type=FOLDER)
-@click.option("--name", default="Results of yzflow", show_default=True, help="Title of the results.")
-@click.option("--license", "terms", default="", help="URL of their licence. Without, it says that none is given.")
-@json_option
-def crate(folder: Path, name: str, terms: str, as_json: bool) -> None:
-    """Describe a FOLDER of results as an RO-Crate: what each file is and what made it, in ro-crate-metadata.json.
-
-    Example: yzflow crate audit --name "Theorem 3, audited"
-    """
-    from yzflow import crates
-
-    described = crates.describe(folder, name=name, terms=terms)
-    lines = [f"{file}: {what}" for file, what in described.items()]
-    written = folder / crates.METADATA
-    print_facts(as_json, {"files": described, "out": str(written)}, [*lines, f"wrote {written}"])
 
 
 @click.command(cls=Command)

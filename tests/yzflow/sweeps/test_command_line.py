@@ -225,7 +225,7 @@ def test_every_command_has_an_example_in_its_help():
     for name in names:
         result = yzflow(name, "--help")
         assert result.exit_code == 0 and f"Example: yzflow {name} " in result.output
-        assert ("--out" in result.output) == (name not in {"crate", "example", "manifest"}), (
+        assert ("--out" in result.output) == (name not in {"example", "manifest"}), (
             name
         )  # into the folder; the example's own
         assert ("--json" in result.output) == (name != "example"), name
