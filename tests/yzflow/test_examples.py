@@ -1,13 +1,11 @@
 """The examples: listed, found, copied and run, in a clone and where there is none."""
 
 import ast
-import shutil
 import subprocess
 import sys
 
 import pytest
 from click.testing import CliRunner
-from driving import ROOT
 
 from yzflow import examples
 from yzflow.cli import main

@@ -10,7 +10,6 @@ import pytest
 from click.testing import CliRunner
 from driving import ROOT
 
-import yzflow as yz
 from theory.enclosures import certificate, claims
 from yzflow import manifests
 from yzflow.cli import main
