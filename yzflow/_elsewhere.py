@@ -4,18 +4,9 @@ from __future__ import annotations
 
 import importlib
 from importlib import util
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dynamics.support import distributions
-
-if TYPE_CHECKING:
-    from yzflow_bounded_dyck import DyckLanguage as DyckLanguage
-    from yzflow_bounded_dyck import balance as balance
-    from yzflow_sparse_averaging import averaging as averaging
-    from yzflow_watch import Recorder as Recorder
-    from yzflow_watch import WatchReport as WatchReport
-    from yzflow_watch import watch as watch
-    from yzflow_watch import watch_checkpoints as watch_checkpoints
 
 # Name -> the package that has it, under the same name.
 HOMES = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from theory.statements import Check, Clause, Remark
+from theory.statements import Check, Clause, Remark, Statement
 from theory.symbolic import part
 from theory.symbolic.printing import tex
 from yzflow_bounded_dyck import measures as checks
@@ -22,7 +22,7 @@ def _beyond(p: sp.Expr, lipschitz: sp.Expr, separation: sp.Expr, n: sp.Expr, lev
 
 _DEEPER = tex(_beyond, "P", "gamma", "tau", "n", "d' - d - 2")
 
-STATEMENTS = (
+STATEMENTS: tuple[Statement, ...] = (
     statement(
         "Theorem 2",
         "Approximate balance",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from theory.statements import Check, Clause, Remark
+from theory.statements import Check, Clause, Remark, Statement
 from theory.symbolic import part
 from theory.symbolic.printing import plain, tex
 from theory.values import value
@@ -27,7 +27,7 @@ _PAIR = r"u(q, \mathrm{open}_{i,d'}) + u(q, \mathrm{close}_{i,d'-1})"
 _LOGITS = r"Z_{q,\mathrm{open}_{i,d'}} - Z_{q,\mathrm{close}_{i,d'-1}}"
 _PARTNER = r"V_{\mathrm{close}_{i,d'-1}} = " + tex(theorem1.partner_value, r"V_{\mathrm{open}_{i,d'}}", "c_{id'}")
 
-STATEMENTS = (
+STATEMENTS: tuple[Statement, ...] = (
     statement(
         "Equation 13",
         "Insertion law",
@@ -368,7 +368,7 @@ STATEMENTS = (
     ),
 )
 
-HEADS = (
+HEADS: tuple[Statement, ...] = (
     statement(
         "Lemmas 15 to 20",
         "Heads by interpolation",
@@ -395,7 +395,7 @@ HEADS = (
     ),
 )
 
-ATTENTION = (
+ATTENTION: tuple[Statement, ...] = (
     statement(
         "Proposition 1",
         "Attention may not matter",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from theory.statements import Clause, Remark
+from theory.statements import Clause, Remark, Statement
 from theory.symbolic import part
 from theory.symbolic.printing import tex
 from yzflow_bounded_dyck import measures_of_pruning as checks
@@ -12,7 +12,7 @@ from yzflow_bounded_dyck._register import assumptions as assumed
 from yzflow_bounded_dyck._register.common import exact, statement
 from yzflow_bounded_dyck.proofs import lottery
 
-STATEMENTS = (
+STATEMENTS: tuple[Statement, ...] = (
     statement(
         "Lemma 2",
         "Linear maps inside random networks",
