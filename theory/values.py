@@ -1,8 +1,8 @@
 """Published numbers: each has a name, the function that computes it, its setting, and a place where it is stored.
 
 A room is a folder with a module ``values``, whose tuple ``STUDIES`` holds a `Study` for each computation, and with
-``values.json``, their results. The rooms here are those of papers: a folder of this package, or the package of an
-installed paper. In a clone, ``docs/writers/published`` knows all others, compares them with the text that quotes them,
+``values.json``, their results. The rooms here are those of papers: a folder of this package, or another of
+this repository that is installed. In a clone, ``docs/writers/published`` knows all others, compares them with the text that quotes them,
 and writes them. A number's name is ``room.study.number``, with ``bounded_dyck`` for the package
 ``yzflow_bounded_dyck``; the setting's entries are numbers of the study, too, since a sentence that quotes a result
 quotes its setting.
@@ -21,12 +21,12 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from importlib import metadata, util
+from importlib import util
 from pathlib import Path
 from typing import Any
 
 from dynamics.support import checks
-from dynamics.support.origins import OURS, PAPERS
+from dynamics.support.distributions import FOLDERS
 
 __all__ = ["Study", "differences", "find", "name_of", "of_papers", "plain", "record", "stored", "value"]
 
@@ -170,9 +170,8 @@ def name_of(room: Path) -> str:
 
 
 def of_papers() -> list[Path]:
-    """The rooms of this package, and the packages of installed papers, which are not imported for that."""
-    tops = {point.module.partition(".")[0] for point in metadata.entry_points(group=PAPERS)} - set(OURS)
-    specs = [util.find_spec(top) for top in sorted(tops)]
+    """The rooms of this package, and the repository's other packages that are installed, which are not imported."""
+    specs = [util.find_spec(package) for package in FOLDERS]
     places = [place for spec in specs if spec is not None for place in spec.submodule_search_locations or ()]
     return [*Path(__file__).parent.iterdir(), *map(Path, places)]
 
