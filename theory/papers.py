@@ -31,7 +31,7 @@ _read = False
 
 
 def papers() -> dict[str, Any]:
-    """Slug -> paper: those of the mission, then those of other distributions by name, then those that were registered."""
+    """Slug -> paper: those of the mission, then others' by name, then those that were registered."""
     global _read
     if not _read:
         _read = True  # first, since a paper's module may ask for the table

@@ -1,9 +1,9 @@
 """Published numbers: each has a name, the function that computes it, its setting, and a place where it is stored.
 
 A room is a folder with a module ``values``, whose tuple ``STUDIES`` holds a `Study` for each computation, and with
-``values.json``, their results. The rooms here are those of papers: a folder of this package, or another of
-this repository that is installed. In a clone, ``docs/writers/published`` knows all others, compares them with the text that quotes them,
-and writes them. A number's name is ``room.study.number``, with ``bounded_dyck`` for the package
+``values.json``, their results. The rooms here are those of papers: a folder of this package, or another package
+of this repository. In a clone, ``docs/writers/published`` knows all others, compares them with the text that quotes
+them, and writes them. A number's name is ``room.study.number``, with ``bounded_dyck`` for the package
 ``yzflow_bounded_dyck``; the setting's entries are numbers of the study, too, since a sentence that quotes a result
 quotes its setting.
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from yzflow_deep import Sequences, Transformer
 
 _FORMAT = "yzflow-deep-1"  # that of `yzflow_deep.train`
-_WHAT = sealed.KINDS[_FORMAT].what
+_WHAT = sealed.kinds()[_FORMAT].what
 TARGET = 0.999  # of the closing brackets of short words
 SEEDS = 8
 ETA = 1e-3
