@@ -12,13 +12,14 @@ import numpy as np
 
 from dynamics._engine.sgd import together
 from dynamics._engine.sgd.feed import Source, source_of
-from dynamics._engine.sgd.run import CHECKED, DTYPES, DivergenceError, Outcome, Run, checked, spawn
+from dynamics._engine.sgd.run import CHECKED, DTYPES, Outcome, Run, checked, spawn
 from dynamics._model.objective import Objective
 from dynamics.bags import Bags, Data
 from dynamics.layer import Layer
 from dynamics.optimizers.optimizer import MOMENTUM, OPTIMIZERS, Optimizer, Schedule
 from dynamics.support import checks
 from dynamics.support.calls import Call
+from dynamics.support.errors import DivergenceError
 from dynamics.support.progress import Progress
 from dynamics.trajectory import Trajectory
 

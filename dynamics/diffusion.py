@@ -17,11 +17,11 @@ from dynamics._model.objective import Objective, as_objective, shaped
 from dynamics.bags import Data
 from dynamics.fields.system import Setting
 from dynamics.fields.table import entry_of
-from dynamics.flow import IntegrationError
 from dynamics.layer import Layer, optional_rates
 from dynamics.noise import drawn
 from dynamics.support import checks
 from dynamics.support.calls import Call
+from dynamics.support.errors import IntegrationError
 from dynamics.support.progress import Progress
 from dynamics.trajectory import Trajectory
 

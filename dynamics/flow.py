@@ -24,53 +24,15 @@ from dynamics.fields.table import entry_of, explicit_for, system_for
 from dynamics.layer import Layer, optional_rates
 from dynamics.optimizers.flow import check_flow
 from dynamics.optimizers.optimizer import Optimizer
-from dynamics.run import Run
 from dynamics.support import checks
 from dynamics.support.calls import Call
+from dynamics.support.errors import IntegrationError
 from dynamics.support.progress import Progress
 from dynamics.trajectory import Trajectory
 
 __all__ = ["METHODS", "IntegrationError", "Solver", "gradient_flow"]
 
 _STALL = "steps stall"
-
-
-class IntegrationError(RuntimeError):
-    """The integrator could not reach the end.
-
-    Attributes
-    ----------
-    time : float
-        How far it came, in SGD steps.
-    layer : Layer
-        The state there; of `integrate` None.
-    trajectory : Trajectory or None
-        What was recorded until then.
-    state : dict
-        Of `integrate`: the state there, name -> array.
-    run : Run or None
-        Of `integrate`: what was recorded until then.
-    """
-
-    def __init__(
-        self,
-        message: str,
-        time: float,
-        layer: Any,
-        trajectory: Trajectory | None,
-        state: Mapping[str, np.ndarray] | None = None,
-        run: Run | None = None,
-    ) -> None:
-        super().__init__(message)
-        self.time = time
-        self.layer = layer
-        self.trajectory = trajectory
-        self.state = dict(state or {})
-        self.run = run
-
-    def __reduce__(self) -> tuple:
-        # The default hands only the message to __init__, and an error in a worker process would break its pool.
-        return type(self), (str(self), self.time, self.layer, self.trajectory, self.state, self.run)
 
 
 def gradient_flow(

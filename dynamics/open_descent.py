@@ -9,12 +9,12 @@ import numpy as np
 
 from dynamics._engine.open.records import recorded
 from dynamics._engine.open.states import States
-from dynamics.flow import IntegrationError
 from dynamics.open_flow import Flow, states_of
 from dynamics.optimizers.optimizer import Optimizer, ascend, direction_of
 from dynamics.run import Run
 from dynamics.support import checks
 from dynamics.support.calls import Call
+from dynamics.support.errors import IntegrationError
 from dynamics.support.origins import origin_of
 from dynamics.support.progress import Progress
 

@@ -27,10 +27,6 @@ from dynamics.support.checks import read_only
 _WORTH = 2
 
 
-class NotReducibleError(Exception):
-    """The start lacks the symmetry of the population, or is one that the plain system refuses and says why."""
-
-
 def find_orbits(setting: Setting, *, inverts: bool) -> Orbits | None:
     """The orbits of a setting, or None where there is no symmetry that pays.
 

@@ -10,13 +10,14 @@ from functools import cached_property
 import numpy as np
 
 from dynamics._assembly import States
-from dynamics._engine.orbits import KindFrame, NotReducibleError, Orbits
+from dynamics._engine.orbits import KindFrame, Orbits
 from dynamics._engine.stages import Frame, frame_of, looked
 from dynamics._model.problem import Problem
 from dynamics._model.weights import RATES, Weights
 from dynamics.fields.system import Observed, Setting, frame_for
 from dynamics.layer import Layer, moved
 from dynamics.support.checks import read_only
+from dynamics.support.errors import NotReducibleError
 
 _NONE = (read_only(np.empty((0, 0))),) * 5
 _NO_SLOPES = (np.empty((0, 0)),) * 5

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dynamics._engine.orbits import NotReducibleError, Orbits, Quotient
+from dynamics._engine.orbits import Orbits, Quotient
 from dynamics._model.batch import Batch
 from dynamics._model.gradient import loss_and_gradient
 from dynamics._model.objective import Objective, add_terms
@@ -20,6 +20,7 @@ from dynamics.layer import Layer
 from dynamics.optimizers.table import Update
 from dynamics.support import checks
 from dynamics.support.checks import read_only
+from dynamics.support.errors import NotReducibleError
 
 
 def gradient(batch: Batch, weights: Weights, rule: Rule, slopes: Weights) -> float:

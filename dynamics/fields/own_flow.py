@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from dynamics._engine.orbits import NotReducibleError, Orbits
+from dynamics._engine.orbits import Orbits
 from dynamics._model.objective import add_terms
 from dynamics._model.weights import Weights
 from dynamics.fields.full import Full
@@ -15,6 +15,7 @@ from dynamics.fields.own import Field, add_direction, check_field
 from dynamics.fields.system import Observed, Setting, copied
 from dynamics.layer import Layer, moved
 from dynamics.support import checks
+from dynamics.support.errors import NotReducibleError
 
 # How far entries of an orbit may move apart, over the fastest of all: what rounding and a solved system leave.
 _ALIKE = 1e-6

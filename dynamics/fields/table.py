@@ -17,7 +17,7 @@ import numpy as np
 
 from dynamics._engine.factors import FactoredDop853, factors_of
 from dynamics._engine.lane_records import Kind
-from dynamics._engine.orbits import NotReducibleError, Orbits, find_orbits
+from dynamics._engine.orbits import Orbits, find_orbits
 from dynamics._engine.stages import Frame, StagedDop853
 from dynamics._engine.steps import Dop853, Explicit
 from dynamics.fields import steps
@@ -30,6 +30,7 @@ from dynamics.fields.system import Setting, System, has
 from dynamics.fields.theory import Theory, TheoryOrbits
 from dynamics.optimizers.flow import Optimized
 from dynamics.support import checks
+from dynamics.support.errors import NotReducibleError
 
 _Whole = Full | Theory
 

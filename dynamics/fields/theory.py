@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from dynamics._assembly import States
-from dynamics._engine.orbits import NotReducibleError, Orbits
+from dynamics._engine.orbits import Orbits
 from dynamics._model.batch import Batch
 from dynamics._model.weights import Weights
 from dynamics.fields import _kernels as reduced
@@ -18,6 +18,7 @@ from dynamics.fields.system import Observed, Setting, copied
 from dynamics.layer import Layer
 from dynamics.support import checks
 from dynamics.support.checks import read_only
+from dynamics.support.errors import NotReducibleError
 
 
 class Theory:

@@ -14,8 +14,8 @@ from dynamics._engine.open.protocol import Flow
 from dynamics._engine.open.records import recorded
 from dynamics._engine.open.states import States
 from dynamics._engine.steps import Dop853, Steps, steps_of
-from dynamics.flow import IntegrationError
 from dynamics.run import Run
+from dynamics.support.errors import IntegrationError
 from dynamics.support.progress import Progress
 
 # So many kinks in so small a part of the whole are one after the other without end.

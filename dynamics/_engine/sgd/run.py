@@ -26,6 +26,7 @@ from dynamics.optimizers import _kernels as updates
 from dynamics.optimizers.optimizer import Optimizer, as_optimizer, ascend, direction_of
 from dynamics.support import checks
 from dynamics.support.checks import read_only
+from dynamics.support.errors import DivergenceError
 from dynamics.support.progress import Progress
 from dynamics.trajectory import Trajectory
 
@@ -43,27 +44,6 @@ _ROWS_A_COPY = 256
 _FULL = 2**32
 # Tokens that a step may draw, in a kernel that Ctrl-C does not end.
 _MOST_DRAWN = 2**30
-
-
-class DivergenceError(RuntimeError):
-    """The loss stopped being finite.
-
-    Attributes
-    ----------
-    step : int
-        Number of the step (from 0) whose loss is not finite.
-    trajectory : Trajectory
-        What was recorded before.
-    """
-
-    def __init__(self, message: str, step: int, trajectory: Trajectory) -> None:
-        super().__init__(message)
-        self.step = step
-        self.trajectory = trajectory
-
-    def __reduce__(self) -> tuple:
-        # The default hands only the message to __init__, and an error in a worker process would break its pool.
-        return type(self), (str(self), self.step, self.trajectory)
 
 
 @dataclass(frozen=True)

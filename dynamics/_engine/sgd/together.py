@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from dynamics._engine.sgd.feed import Source
-from dynamics._engine.sgd.run import DivergenceError, Run
+from dynamics._engine.sgd.run import Run
 from dynamics.fields.modified import Steps, stacked
 from dynamics.fields.table import entry_of
+from dynamics.support.errors import DivergenceError
 
 # Runs beside each other: what a step costs in Python is shared by so many, and no more than these are kept at a time.
 _MOST = 64
