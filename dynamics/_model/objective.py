@@ -10,8 +10,8 @@ import numpy as np
 
 from dynamics._model.weights import Kind, Rule, Weights
 from dynamics.bags import Bags
-from dynamics.optimizers.optimizer import described
 from dynamics.support import checks, raised
+from dynamics.support.origins import described
 
 
 class Criterion(NamedTuple):

@@ -14,11 +14,10 @@ from dynamics._model.objective import Objective
 from dynamics._model.weights import Weights
 from dynamics.bags import Bags
 from dynamics.fields.features import SINGULAR
-from dynamics.optimizers.optimizer import described
 from dynamics.support import checks, content, raised
 from dynamics.support.canonical import digest
 from dynamics.support.names import is_name
-from dynamics.support.origins import FIELDS, code_of
+from dynamics.support.origins import FIELDS, code_of, described
 
 if TYPE_CHECKING:
     from dynamics.layer import Layer

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 from dynamics._model.weights import Weights
 from dynamics.optimizers.table import RULES, Direction, UpdateRule
 from dynamics.support import checks, raised
+from dynamics.support.origins import described
 
 OPTIMIZERS = tuple(RULES)
 DECAYS = ("constant", "cosine", "linear")
@@ -270,12 +271,6 @@ class Optimizer:
         if value < 0:
             raise checks.reject("schedule", f"return no negative number at step {t:g}", value)
         return value
-
-
-def described(value: object) -> str:
-    """A function, or a dataclass that can be called with its fields, as a trajectory records it."""
-    shown = repr(value) if is_dataclass(value) else getattr(value, "__qualname__", type(value).__qualname__)
-    return f"{getattr(value, '__module__', None) or type(value).__module__}:{shown}"
 
 
 def as_optimizer(optimizer: str | Optimizer, momentum: float) -> Optimizer:

@@ -13,7 +13,7 @@ import inspect
 import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, is_dataclass
 from importlib import metadata, util
 from pathlib import Path
 from typing import Any
@@ -242,3 +242,9 @@ def origin_of(value: object) -> Origin | None:
     if any(callable(getattr(kind, name, None)) for name in ("derivative", "field")):
         _handed[origin.target] = kind
     return origin
+
+
+def described(value: object) -> str:
+    """A function, or a dataclass that can be called with its fields, as a trajectory records it."""
+    shown = repr(value) if is_dataclass(value) else getattr(value, "__qualname__", type(value).__qualname__)
+    return f"{getattr(value, '__module__', None) or type(value).__module__}:{shown}"
