@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from dynamics._engine.sgd import together
-from dynamics._engine.sgd.feed import Source, source_of
 from dynamics._engine.sgd.run import CHECKED, DTYPES, Outcome, Run, checked, spawn
+from dynamics._model.feed import Source, source_of
 from dynamics._model.objective import Objective
 from dynamics.bags import Bags, Data
 from dynamics.layer import Layer

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dynamics._engine.sgd.feed import bias_of, position_weights
+from dynamics._model.feed import bias_of, position_weights
 from dynamics.bags import Bags, Data, population_of
 from dynamics.layer import Layer
 from dynamics.support import checks

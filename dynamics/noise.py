@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from dynamics._engine.noise.field import Field
 from dynamics._engine.noise.linear import fluctuations
-from dynamics._engine.sgd.feed import source_of
+from dynamics._model.feed import source_of
 from dynamics._model.objective import Objective, as_objective, shaped
 from dynamics._model.weights import RATES, Weights
 from dynamics.bags import Bags, Data, population_of

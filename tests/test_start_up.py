@@ -20,8 +20,8 @@ import dynamics
 import theory
 import yzflow as yz
 from dynamics import Layer, SequenceClasses, gradient_flow, sgd
-from dynamics._engine.sgd import sampling, steps
-from dynamics._model import gradient, kernels
+from dynamics._engine.sgd import steps
+from dynamics._model import gradient, kernels, sampling
 from dynamics.fields import _kernels as reduced
 from dynamics.optimizers import _kernels as updates
 

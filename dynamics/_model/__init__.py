@@ -1,1 +1,1 @@
-"""The one kernel for loss and gradient, and what it computes with."""
+"""The one kernel for loss and gradient, the batches that it takes, and how these are drawn."""

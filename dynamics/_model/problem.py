@@ -7,8 +7,7 @@ import copy
 import numpy as np
 from numpy.typing import DTypeLike
 
-from dynamics._engine.sgd import sampling
-from dynamics._model import gradient
+from dynamics._model import gradient, sampling
 from dynamics._model.batch import Batch
 from dynamics._model.objective import Objective, add_terms, as_objective, rule_of
 from dynamics._model.small import Small, small_of

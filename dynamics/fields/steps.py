@@ -8,9 +8,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from dynamics._engine.sgd.feed import Feed, Source
 from dynamics._model import gradient
 from dynamics._model.batch import Batch
+from dynamics._model.feed import Feed, Source
 from dynamics._model.objective import Objective
 from dynamics._model.problem import View
 from dynamics._model.weights import Rule, Weights

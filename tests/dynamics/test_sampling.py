@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from numba import njit
 
 from dynamics import Bags, Layer, SequenceClasses
-from dynamics._engine.sgd import sampling
+from dynamics._model import sampling
 
 FALSE_ALARM = 1e-6
 

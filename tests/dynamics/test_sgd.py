@@ -454,7 +454,7 @@ def test_a_call_of_the_kernels_is_short_enough_for_ctrl_c(options):
 def test_the_length_of_a_call_changes_no_bit(monkeypatch, options):
     runs = []
     for work in (2**28, 1):
-        monkeypatch.setattr("dynamics._engine.sgd.feed.WORK_A_CALL", work)
+        monkeypatch.setattr("dynamics._model.feed.WORK_A_CALL", work)
         runs.append(sgd(small_classes(), eta_y=1.0, eta_z=2.0, steps=20, record_every=20, seed=3, **options))
         assert (driving.start(small_classes(), steps=20, record_every=20, **options).feed.most == 1) is (work == 1)
     driving.assert_same_bits(*(run.dataset for run in runs))

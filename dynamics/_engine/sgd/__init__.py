@@ -1,1 +1,1 @@
-"""Stochastic gradient descent: drawing, stepping, recording."""
+"""Stochastic gradient descent: stepping and recording."""

@@ -12,8 +12,8 @@ import numpy as np
 
 from dynamics._assembly import LargeRecord, States, assemble, is_large, size_of_large
 from dynamics._engine.sgd import steps as steps_of_sgd
-from dynamics._engine.sgd.feed import Feed, Source, bias_of, position_weights, source_of
 from dynamics._engine.sgd.memory import LARGE, Memory, bounded, copy_of, zeros
+from dynamics._model.feed import Feed, Source, bias_of, position_weights, source_of
 from dynamics._model.objective import Objective, add_terms, as_objective, check_insertions, rule_of, shaped
 from dynamics._model.problem import View
 from dynamics._model.weights import RATES, Weights

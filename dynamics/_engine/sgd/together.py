@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from dynamics._engine.sgd.feed import Source
 from dynamics._engine.sgd.run import Run
+from dynamics._model.feed import Source
 from dynamics.fields.modified import Steps, stacked
 from dynamics.fields.table import entry_of
 from dynamics.support.errors import DivergenceError

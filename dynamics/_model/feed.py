@@ -6,7 +6,7 @@ import weakref
 
 import numpy as np
 
-from dynamics._engine.sgd import sampling
+from dynamics._model import sampling
 from dynamics._model.batch import WORK_A_CALL, Batch
 from dynamics._model.objective import Objective
 from dynamics.bags import Bags, Data, population_of
