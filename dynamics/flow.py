@@ -14,8 +14,8 @@ from dynamics._assembly import LargeRecord, assemble, is_large
 from dynamics._engine.clock import Clock
 from dynamics._engine.march import MOST_EVALUATIONS, Guard, culprit, march, taken
 from dynamics._engine.solver import METHODS, Solver, as_solver
-from dynamics._engine.stages import looked
 from dynamics._engine.steps import Steps, steps_of
+from dynamics._model.frames import looked
 from dynamics._model.objective import Objective, as_objective, check_insertions, shaped
 from dynamics.bags import Bags, Data, population_of
 from dynamics.fields.full import FullOrbits

@@ -11,7 +11,7 @@ import numpy as np
 
 from dynamics._assembly import States
 from dynamics._engine.orbits import KindFrame, Orbits
-from dynamics._engine.stages import Frame, frame_of, looked
+from dynamics._model.frames import Frame, frame_of, looked
 from dynamics._model.problem import Problem
 from dynamics._model.weights import RATES, Weights
 from dynamics.fields.system import Observed, Setting, frame_for

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol, cast
 import numpy as np
 
 from dynamics._assembly import States
-from dynamics._engine.stages import Frame
+from dynamics._model.frames import Frame
 from dynamics._model.objective import Objective
 from dynamics.bags import Bags
 from dynamics.layer import Layer

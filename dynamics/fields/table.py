@@ -18,8 +18,9 @@ import numpy as np
 from dynamics._engine.factors import FactoredDop853, factors_of
 from dynamics._engine.lane_records import Kind
 from dynamics._engine.orbits import Orbits, find_orbits
-from dynamics._engine.stages import Frame, StagedDop853
+from dynamics._engine.stages import StagedDop853
 from dynamics._engine.steps import Dop853, Explicit
+from dynamics._model.frames import Frame
 from dynamics.fields import steps
 from dynamics.fields.full import Full, FullOrbits
 from dynamics.fields.modified import Modified, ModifiedOrbits

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from numba import njit
 
 from dynamics import Bags, Layer, Objective, SequenceClasses, Solver, gradient_flow
-from dynamics._engine import stages as stages_module
 from dynamics._engine import symmetry
 from dynamics._engine.stages import Trial, take
 from dynamics._engine.symmetry import find_symmetry, symmetry_of
 from dynamics._engine.tableau import E3, E5, EXTENDED, STAGES, A
+from dynamics._model import frames
 from dynamics._model.objective import shaped
 from dynamics.backend.compiled import address, call
 from dynamics.backend.modes import IN_PYTHON
@@ -102,7 +102,7 @@ def test_flows_are_those_with_calls_between_the_stages(seed, time_scale, kind):
     setting |= {"solver": Solver(time_scale=time_scale), "rtol": 1e-9, "atol": 1e-12}
     one = gradient_flow(data, **setting)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stages_module, "_VARIABLES", 0)
+        patch.setattr(frames, "_VARIABLES", 0)
         other = gradient_flow(data, **setting)
     for name in ("Z", "Y"):
         np.testing.assert_allclose(getattr(one.final, name), getattr(other.final, name), atol=1e-10)
@@ -132,7 +132,7 @@ def test_what_has_no_kernel_of_whole_steps():
     assert frame(Objective(temperature=2.0), start=shaped(Objective(temperature=2.0), Layer.zeros(bags))) is None
     assert frame(Objective(terms=(lambda weights: {"Z": -weights.Z},))) is None
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stages_module, "_WORK", 0)
+        patch.setattr(frames, "_WORK", 0)
         assert frame() is None
 
 

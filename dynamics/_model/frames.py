@@ -1,0 +1,125 @@
+"""A layer whose weights are variables of a state: the derivative of the state in one kernel (numba)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dynamics._model import small
+from dynamics._model.gradient import kernel_of
+from dynamics._model.problem import Problem
+from dynamics._model.weights import Weights
+from dynamics.backend.compiled import address, call, kernel
+from dynamics.support.checks import read_only
+
+# Variables, and multiplications of an evaluation, up to which calls between the stages of a step take longer than
+# arithmetic, and a step is so short that nobody waits for Ctrl-C; and states that are looked at in one call.
+_VARIABLES, _WORK, _A_CALL = 2**14, 2**18, 2**10
+
+_OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract"}, "uses": (small,)}
+
+
+class Frame(NamedTuple):
+    """A layer whose weights are variables of a state, in the form that the kernel takes it.
+
+    Attributes
+    ----------
+    direct : bool
+        Whether the weights are the variables, one after the other: then ``variable`` and ``factor`` have no entries.
+    variable : (entries,) int
+        Which variable each entry of the weights is.
+    factor : (entries,)
+        What the gradient at an entry is multiplied by, before those of a variable are added up.
+    rate : (variables,)
+        What the sum is multiplied by.
+    entries, slopes : (entries or more,)
+        The weights that the gradient sees, and where it is added up: what ``arguments`` have, or views of them.
+    asked : (1,) bool
+        Whether the loss is asked for, too; where it is free it is always found.
+    gradient : int
+        The `address` of a kernel of loss and gradient.
+    arguments : tuple
+        All of its arguments.
+    """
+
+    direct: bool
+    variable: np.ndarray
+    factor: np.ndarray
+    rate: np.ndarray
+    entries: np.ndarray
+    slopes: np.ndarray
+    asked: np.ndarray
+    gradient: int
+    arguments: tuple
+
+
+def frame_of(
+    problem: Problem, views: Callable[[np.ndarray], Weights], variable: np.ndarray, factor: np.ndarray, rate: np.ndarray
+) -> Frame | None:
+    """The frame of a problem, or None where its gradient is more than a call of the kernel, or the call takes long.
+
+    ``views`` are the weights whose entries, one after the other, an array has.
+    """
+    if rate.size > _VARIABLES or problem.work > _WORK:
+        return None
+    entries, slopes, asked = np.zeros(variable.size), np.zeros(variable.size), np.zeros(1, np.bool_)
+    arguments = problem.alone(views(read_only(entries.view())), views(slopes))
+    if arguments is None:
+        return None
+    own = problem.small(arguments[2])
+    if own is not None:
+        entries, slopes, asked, gradient, arguments = own.entries, own.slopes, own.asked, small.plain_gradient, (own,)
+    else:
+        gradient = kernel_of(arguments[2], arguments[3])
+    direct = np.array_equal(variable, np.arange(rate.size)) and bool((factor == 1).all())
+    if direct:
+        variable, factor = variable[:0], factor[:0]
+    variable, factor, rate = (read_only(array.copy()) for array in (variable, factor, rate))
+    where = address(gradient, arguments)
+    return Frame(direct, variable, factor, rate, entries, slopes, asked, where, arguments)
+
+
+@kernel(inner=True, **_OPTIONS)
+def derive(frame, at, speed, out):
+    """``speed`` times the derivative at ``at`` into ``out``; returns the loss if it was asked for."""
+    n, variable, rate, slopes = at.size, frame.variable, frame.rate, frame.slopes
+    if frame.direct:
+        for i in range(n):
+            frame.entries[i] = at[i]
+    for i in range(variable.size):
+        frame.entries[i] = at[variable[i]]
+    for i in range(slopes.size):
+        slopes[i] = 0
+    loss = call(frame.gradient, frame.arguments)
+    if frame.direct:
+        for i in range(n):
+            out[i] = slopes[i] * (rate[i] * speed)
+        return loss
+    for i in range(n):
+        out[i] = 0
+    for i in range(variable.size):
+        out[variable[i]] += frame.factor[i] * slopes[i]
+    for i in range(n):
+        out[i] *= rate[i] * speed
+    return loss
+
+
+@kernel(nogil=True, **_OPTIONS)
+def look(frame, states, losses, slopes):
+    """Losses and derivatives at some states (states, variables)."""
+    frame.asked[0] = True
+    for k in range(states.shape[0]):
+        losses[k] = derive(frame, states[k], 1.0, slopes[k])
+    frame.asked[0] = False
+
+
+def looked(frame: Frame, states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The loss and the derivative of a frame at each of some states."""
+    losses, slopes = np.empty(len(states)), np.empty(states.shape)
+    states = read_only(np.ascontiguousarray(states).view())
+    for lo in range(0, len(states), _A_CALL):
+        part = slice(lo, lo + _A_CALL)
+        look(frame, states[part], losses[part], slopes[part])
+    return losses, slopes
