@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from dynamics._assembly import LargeRecord, assemble, is_large
 from dynamics._engine.clock import Clock
+from dynamics._engine.explicit import explicit_for
 from dynamics._engine.march import MOST_EVALUATIONS, Guard, culprit, march, taken
 from dynamics._engine.solver import METHODS, Solver, as_solver
 from dynamics._engine.steps import Steps, steps_of
@@ -20,7 +21,7 @@ from dynamics._model.objective import Objective, as_objective, check_insertions,
 from dynamics.bags import Bags, Data, population_of
 from dynamics.fields.full import FullOrbits
 from dynamics.fields.system import Setting, System, frame_for, has
-from dynamics.fields.table import entry_of, explicit_for, system_for
+from dynamics.fields.table import entry_of, system_for
 from dynamics.layer import Layer, optional_rates
 from dynamics.optimizers.flow import check_flow
 from dynamics.optimizers.optimizer import Optimizer

@@ -43,21 +43,6 @@ class Combinations(NamedTuple):
         return cls(*(read_only(part) for part in (terms, slopes, weights)))
 
 
-class Kind(NamedTuple):
-    """Which field is integrated.
-
-    Attributes
-    ----------
-    inverts : bool
-        Whether F^T F is inverted, as in Lemma 3 (26) and Theorem 1.
-    reduced : bool
-        Whether the state has x = M h of a class in the place of Y (10, 44).
-    """
-
-    inverts: bool
-    reduced: bool
-
-
 class Lanes(NamedTuple):
     """A step of each of `LANES` members, which stand on the last axis.
 

@@ -10,30 +10,37 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
-import numpy as np
-
-from dynamics._engine.factors import FactoredDop853, factors_of
-from dynamics._engine.lane_records import Kind
 from dynamics._engine.orbits import Orbits, find_orbits
-from dynamics._engine.stages import StagedDop853
-from dynamics._engine.steps import Dop853, Explicit
-from dynamics._model.frames import Frame
 from dynamics.fields import steps
 from dynamics.fields.full import Full, FullOrbits
 from dynamics.fields.modified import Modified, ModifiedOrbits
 from dynamics.fields.own import Field, installed
 from dynamics.fields.own_flow import orbits_of, whole_of
 from dynamics.fields.steps import Step
-from dynamics.fields.system import Setting, System, has
+from dynamics.fields.system import Setting, System
 from dynamics.fields.theory import Theory, TheoryOrbits
 from dynamics.optimizers.flow import Optimized
 from dynamics.support import checks
 from dynamics.support.errors import NotReducibleError
 
 _Whole = Full | Theory
+
+
+class Kind(NamedTuple):
+    """Which field the kernels of `dynamics._engine.lanes` integrate, whose cache names this class.
+
+    Attributes
+    ----------
+    inverts : bool
+        Whether F^T F is inverted, as in Lemma 3 (26) and Theorem 1.
+    reduced : bool
+        Whether the state has x = M h of a class in the place of Y (10, 44).
+    """
+
+    inverts: bool
+    reduced: bool
 
 
 @dataclass(frozen=True)
@@ -178,22 +185,6 @@ def system_for(setting: Setting, decoder: str, *, reduce: bool) -> System:
             except NotReducibleError:
                 pass
     return entry.whole(setting)
-
-
-def explicit_for(
-    system: System,
-    frame: Frame | None,
-    speed: Callable[[np.ndarray], np.ndarray],
-    watch: Callable[[float, int], None],
-) -> Explicit:
-    """The steps of DOP853 that suit a system: small ones in a kernel, large ones with slopes as factors, or plain ones.
-
-    ``frame`` is that of the system; for ``speed`` and ``watch`` see `StagedDop853`.
-    """
-    if frame is not None:
-        return partial(StagedDop853, frame, speed, watch)
-    factors = factors_of(system) if has(system, "factors") else None
-    return Dop853 if factors is None else partial(FactoredDop853, factors)
 
 
 def register_field(field: Field) -> None:

@@ -14,8 +14,7 @@ from dynamics._engine.factors import FactoredDop853, Factors, factors_of
 from dynamics._model import factored
 from dynamics.fields.full import Full
 from dynamics.fields.modified import Modified
-from dynamics.fields.system import Setting
-from dynamics.fields.table import has
+from dynamics.fields.system import Setting, has
 
 RATES = {"eta_y": 1.3, "eta_z": 0.4}
 

@@ -15,8 +15,8 @@ from dynamics._model import frames
 from dynamics._model.objective import shaped
 from dynamics.backend.compiled import address, call
 from dynamics.backend.modes import IN_PYTHON
-from dynamics.fields.system import Setting
-from dynamics.fields.table import has, system_for
+from dynamics.fields.system import Setting, has
+from dynamics.fields.table import system_for
 
 SEEDS = st.integers(0, 2**32 - 1)
 RTOL, ATOL = 1e-6, 1e-9
