@@ -2,7 +2,7 @@
 
 One token common to all K classes, D distinct tokens of each class, one query, equal class probabilities. From a start
 of zeros every class is a copy of every other, and so are the next tokens that never occur. What is left
-(`_engine.orbits`):
+(`fields.orbits`):
 
 - z of the common token and of the D distinct tokens of a class;
 - the common token's decoder logits at a next token that occurs (a) and at one that does not (b);

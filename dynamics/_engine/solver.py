@@ -31,7 +31,7 @@ class Solver:
         classes are copies of each other but for the names of their tokens, or tokens can be exchanged. The result is
         the same up to the tolerances; the cost does not depend on the number of copies. Not used with a value matrix,
         a hidden layer, an embedding, distributions as targets, another objective, temperature or normalisation, or an
-        optimizer. See `dynamics._engine.symmetry`.
+        optimizer. See `dynamics.fields.symmetry`.
     momentum : "second order" or "first order"
         What an `Optimizer` with momentum is: a velocity with an equation of its own, or a factor 1/(1 - momentum) of
         the learning rates.

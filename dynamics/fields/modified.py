@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from dynamics._engine.orbits import Orbits, Quotient
 from dynamics._model.batch import Batch
 from dynamics._model.gradient import loss_and_gradient
 from dynamics._model.objective import Objective, add_terms
@@ -15,6 +14,7 @@ from dynamics._model.weights import Rule, Weights
 from dynamics.fields import _kernels as reduced
 from dynamics.fields.features import SINGULAR, Features, feature_values, solved
 from dynamics.fields.full import Full, FullOrbits
+from dynamics.fields.orbits import Orbits, Quotient
 from dynamics.fields.system import Setting, copied
 from dynamics.layer import Layer
 from dynamics.optimizers.table import Update

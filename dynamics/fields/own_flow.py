@@ -7,10 +7,10 @@ from functools import partial
 
 import numpy as np
 
-from dynamics._engine.orbits import Orbits
 from dynamics._model.objective import add_terms
 from dynamics._model.weights import Weights
 from dynamics.fields.full import Full
+from dynamics.fields.orbits import Orbits
 from dynamics.fields.own import Field, add_direction, check_field
 from dynamics.fields.system import Observed, Setting, copied
 from dynamics.layer import Layer, moved

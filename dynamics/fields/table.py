@@ -12,10 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from dynamics._engine.orbits import Orbits, find_orbits
 from dynamics.fields import steps
 from dynamics.fields.full import Full, FullOrbits
 from dynamics.fields.modified import Modified, ModifiedOrbits
+from dynamics.fields.orbits import Orbits, find_orbits
 from dynamics.fields.own import Field, installed
 from dynamics.fields.own_flow import orbits_of, whole_of
 from dynamics.fields.steps import Step

@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 from numba import njit
 
 from dynamics import Bags, Layer, Objective, SequenceClasses, Solver, gradient_flow
-from dynamics._engine import symmetry
 from dynamics._engine.stages import Trial, take
-from dynamics._engine.symmetry import find_symmetry, symmetry_of
 from dynamics._engine.tableau import E3, E5, EXTENDED, STAGES, A
 from dynamics._model import frames
 from dynamics._model.objective import shaped
 from dynamics.backend.compiled import address, call
 from dynamics.backend.modes import IN_PYTHON
+from dynamics.fields import symmetry
+from dynamics.fields.symmetry import find_symmetry, symmetry_of
 from dynamics.fields.system import Setting, has
 from dynamics.fields.table import system_for
 

@@ -1,6 +1,6 @@
 """The gradient flow of a symmetric population, with one variable for each orbit of entries of Z and Y.
 
-Let L be the map that copies each variable to the entries of its orbit. By `dynamics._engine.symmetry` the flow stays in
+Let L be the map that copies each variable to the entries of its orbit. By `dynamics.fields.symmetry` the flow stays in
 the image of L, so that the reduced system is the full one at one entry of each orbit. One copy of each kind of
 components sees: its own next tokens; the hubs; and the next tokens of all other copies, where those that correspond to
 each other have equal logits, and so are one column of Y with a multiplicity. It is a small layer of its own, a *frame*,
@@ -15,10 +15,10 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from dynamics._engine.symmetry import Symmetry, symmetry_of
 from dynamics._model.problem import Problem
 from dynamics.bags import Bags
 from dynamics.fields.features import Features
+from dynamics.fields.symmetry import Symmetry, symmetry_of
 from dynamics.fields.system import Setting
 from dynamics.layer import Layer
 from dynamics.support.checks import read_only
