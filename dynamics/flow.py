@@ -20,10 +20,10 @@ from dynamics._model.frames import looked
 from dynamics._model.objective import Objective, as_objective, check_insertions, shaped
 from dynamics.bags import Bags, Data, population_of
 from dynamics.fields.full import FullOrbits
+from dynamics.fields.optimized import check_flow
 from dynamics.fields.system import Setting, System, frame_for, has
 from dynamics.fields.table import entry_of, system_for
 from dynamics.layer import Layer, optional_rates
-from dynamics.optimizers.flow import check_flow
 from dynamics.optimizers.optimizer import Optimizer
 from dynamics.support import checks
 from dynamics.support.calls import Call
@@ -152,7 +152,7 @@ def gradient_flow(
     times = clock.output_times(times, n_times)
     setting = Setting(bags, layer, init, rates | optional, objective)
     if optimizer is not None:
-        check_flow(optimizer, decoder, init, solver, reduced=entry.reduced)
+        check_flow(optimizer, decoder, init, solver.momentum, reduced=entry.reduced)
         parameters |= optimizer.parameters | {"momentum_order": solver.momentum}
         span = clock.start, clock.end
         setting = replace(setting, optimizer=optimizer.over(clock.end), order=solver.momentum, span=span)

@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 from dynamics.fields import steps
 from dynamics.fields.full import Full, FullOrbits
 from dynamics.fields.modified import Modified, ModifiedOrbits
+from dynamics.fields.optimized import Optimized
 from dynamics.fields.orbits import Orbits, find_orbits
 from dynamics.fields.own import Field, installed
 from dynamics.fields.own_flow import orbits_of, whole_of
 from dynamics.fields.steps import Step
 from dynamics.fields.system import Setting, System
 from dynamics.fields.theory import Theory, TheoryOrbits
-from dynamics.optimizers.flow import Optimized
 from dynamics.support import checks
 from dynamics.support.errors import NotReducibleError
 

@@ -8,7 +8,6 @@ from typing import cast
 
 import numpy as np
 
-from dynamics._engine.solver import Solver
 from dynamics.fields.full import Full
 from dynamics.fields.system import Observed, copied
 from dynamics.fields.theory import Theory
@@ -20,9 +19,11 @@ from dynamics.trajectory import Trajectory
 
 
 def check_flow(
-    optimizer: Optimizer, decoder: str, init: Layer | Trajectory | None, solver: Solver, *, reduced: bool
+    optimizer: Optimizer, decoder: str, init: Layer | Trajectory | None, order: str, *, reduced: bool
 ) -> None:
-    """Check the argument ``optimizer`` of `gradient_flow`; ``reduced`` as in `dynamics.fields.table.Entry`.
+    """Check the argument ``optimizer`` of `gradient_flow`.
+
+    ``order`` is that of momentum, as in `Setting`; ``reduced`` as in `dynamics.fields.table.Entry`.
 
     Raises
     ------
@@ -38,7 +39,7 @@ def check_flow(
             if own != usual:
                 name = "optimizer" if name == "name" else name
                 raise checks.reject(name, f"be {usual!r} for decoder={decoder!r}", repr(own))
-    if _second(optimizer, solver.momentum) and isinstance(init, Trajectory):
+    if _second(optimizer, order) and isinstance(init, Trajectory):
         raise checks.reject("init", "be a Layer with momentum, for a trajectory has no velocities", repr(init))
 
 
