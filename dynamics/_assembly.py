@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from dynamics import observables
 from dynamics._model.objective import CRITERIA, Objective
-from dynamics._model.problem import Problem, embed
+from dynamics._model.problem import Problem
 from dynamics._model.weights import Weights
 from dynamics.bags import Bags
+from dynamics.fields.system import States
 from dynamics.layer import Layer, attention
 from dynamics.support import names
 from dynamics.support.checks import read_only
@@ -27,30 +28,6 @@ _ATTENTION = {"long_name": "expected attention", "units": "1"}
 _Z = {"long_name": "attention logit", "units": "1"}
 _Y = {"long_name": "decoder logit", "units": "1"}
 _DISTINCT = {"long_name": "distinct to the next token"}
-
-
-class States(NamedTuple):
-    """The layers at some times.
-
-    Attributes
-    ----------
-    like : Layer
-        Their kind, not their weights.
-    weights : Weights
-        Their arrays, each with an axis of times before its own; Z and V also where they follow from an embedding.
-    """
-
-    like: Layer
-    weights: Weights
-
-    @classmethod
-    def of(cls, like: Layer, weights: Weights) -> States:
-        """From the weights as training moves them."""
-        if like.embedding is not None:
-            inner = zip(weights.keys, weights.queries, weights.values, strict=True)
-            whole = [embed(like.embedding.vectors, *own) for own in inner]
-            weights = weights._replace(Z=np.stack([Z for Z, _ in whole]), V=np.stack([V for _, V in whole]))
-        return cls(like, Weights(*(read_only(array) for array in weights)))
 
 
 def assemble(

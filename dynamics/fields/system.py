@@ -9,12 +9,14 @@ from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 
-from dynamics._assembly import States
 from dynamics._model.frames import Frame
 from dynamics._model.objective import Objective
+from dynamics._model.problem import embed
+from dynamics._model.weights import Weights
 from dynamics.bags import Bags
 from dynamics.layer import Layer
 from dynamics.optimizers.optimizer import Optimizer
+from dynamics.support.checks import read_only
 from dynamics.trajectory import Trajectory
 
 
@@ -53,6 +55,30 @@ class Setting:
         if isinstance(self.init, Trajectory) and "h" in self.init.dataset:
             return self.init.dataset["h"].values[-1]
         return None
+
+
+class States(NamedTuple):
+    """The layers at some times.
+
+    Attributes
+    ----------
+    like : Layer
+        Their kind, not their weights.
+    weights : Weights
+        Their arrays, each with an axis of times before its own; Z and V also where they follow from an embedding.
+    """
+
+    like: Layer
+    weights: Weights
+
+    @classmethod
+    def of(cls, like: Layer, weights: Weights) -> States:
+        """From the weights as training moves them."""
+        if like.embedding is not None:
+            inner = zip(weights.keys, weights.queries, weights.values, strict=True)
+            whole = [embed(like.embedding.vectors, *own) for own in inner]
+            weights = weights._replace(Z=np.stack([Z for Z, _ in whole]), V=np.stack([V for _, V in whole]))
+        return cls(like, Weights(*(read_only(array) for array in weights)))
 
 
 class Observed(NamedTuple):

@@ -7,14 +7,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dynamics._assembly import States
 from dynamics._model.batch import Batch
 from dynamics._model.weights import Weights
 from dynamics.fields import _kernels as reduced
 from dynamics.fields.features import Features
 from dynamics.fields.modified import ModifiedOrbits, check_inverse
 from dynamics.fields.orbits import Orbits
-from dynamics.fields.system import Observed, Setting, copied
+from dynamics.fields.system import Observed, Setting, States, copied
 from dynamics.layer import Layer
 from dynamics.support import checks
 from dynamics.support.checks import read_only

@@ -10,7 +10,7 @@ from typing import Any, NoReturn, cast
 
 import numpy as np
 
-from dynamics._assembly import LargeRecord, States, assemble, is_large, size_of_large
+from dynamics._assembly import LargeRecord, assemble, is_large, size_of_large
 from dynamics._engine.sgd import steps as steps_of_sgd
 from dynamics._engine.sgd.memory import LARGE, Memory, bounded, copy_of, zeros
 from dynamics._model.feed import Feed, Source, bias_of, position_weights, source_of
@@ -20,6 +20,7 @@ from dynamics._model.weights import RATES, Weights
 from dynamics.bags import Bags, Data
 from dynamics.fields import modified
 from dynamics.fields.steps import Step
+from dynamics.fields.system import States
 from dynamics.fields.table import entry_of
 from dynamics.layer import Layer, moved, optional_rates
 from dynamics.optimizers import _kernels as updates
