@@ -263,10 +263,10 @@ class AuditReport:
         """
         if statement is not None:
             checks.one_of("statement", statement, list(dict.fromkeys(row.statement for row in self.table)))
-        from yzflow.figures import audit as figures  # matplotlib takes a third of a second
+        from yzflow.audits import plots  # matplotlib takes a third of a second
 
         with display.styled(style):
-            return figures.statement_errors(self, statement, ax)
+            return plots.statement_errors(self, statement, ax)
 
     def to_json(self, path: str | os.PathLike) -> None:
         """Write everything to a JSON file."""
@@ -425,10 +425,10 @@ def _page(report: AuditReport) -> str:
 
 def _plot(report: AuditReport, statement: str) -> str:
     """The errors of a statement as an inline picture, so that the page stands alone."""
-    from yzflow.figures import audit as figures
+    from yzflow.audits import plots
 
     picture = io.BytesIO()
-    figures.audit_errors(report, statement).savefig(picture, format="png", dpi=110)
+    plots.audit_errors(report, statement).savefig(picture, format="png", dpi=110)
     encoded = base64.b64encode(picture.getvalue()).decode()
     text = html.escape(f"Errors of {statement} by setting and level, as in the table below", quote=True)
     return f"<img alt='{text}' src='data:image/png;base64,{encoded}'>"

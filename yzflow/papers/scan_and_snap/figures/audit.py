@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from yzflow.audits.audit import AuditReport, audit
-from yzflow.figures.audit import audit_errors
+from yzflow.audits.plots import audit_errors
 from yzflow.figures.registry import Effort, Entry
 from yzflow.papers.scan_and_snap.settings import PAPER
 

@@ -1,4 +1,4 @@
-"""Figures of the theorem audit."""
+"""Plots of the theorem audit."""
 
 from __future__ import annotations
 
