@@ -112,7 +112,7 @@ def _of(paper: str | None, entries: list[dict[str, Any]]) -> list[dict[str, Any]
     """Entries of a paper, which may be one that has none of them."""
     if paper is None:
         return entries
-    name = table.paper_of(paper).name
+    name = parts.paper_of(paper).name
     return [entry for entry in entries if entry["paper"] == name]
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from dynamics.support import checks
 from theory import papers as table
+from yzflow.parts import paper_of
 
 if TYPE_CHECKING:
     from theory.statements import Enclosing, Setting, Source, Statement
@@ -281,12 +282,3 @@ def register(paper: Paper) -> None:
         If it is no Paper, or has the name of another.
     """
     table.register(checks.instance("paper", paper, Paper))
-
-
-def paper_of(name: str) -> Paper:
-    """The paper with a name, as a person writes it; ValueError, with those that there are, if there is none."""
-    found = table.named(checks.instance("paper", name, str))
-    if found is None:
-        known = sorted(one.name for one in papers().values())
-        raise checks.reject("paper", f"be one of {', '.join(known)}", checks.brief(name))
-    return found

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from dynamics.support import checks
 from theory import papers
 
-__all__ = ["collected", "of_papers", "part_of", "parts"]
+__all__ = ["collected", "of_papers", "paper_of", "part_of", "parts"]
 
 _Kept = TypeVar("_Kept")
 
@@ -60,3 +61,12 @@ def parts(name: str, *, only: str | None = None) -> Iterator[tuple[Any, Any]]:
             continue
         if part:
             yield paper, part
+
+
+def paper_of(name: str) -> Any:
+    """The paper with a name, as a person writes it; ValueError, with those that there are, if there is none."""
+    found = papers.named(checks.instance("paper", name, str))
+    if found is None:
+        known = sorted(one.name for one in papers.papers().values())
+        raise checks.reject("paper", f"be one of {', '.join(known)}", checks.brief(name))
+    return found

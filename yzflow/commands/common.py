@@ -94,7 +94,7 @@ def asked_for(context: click.Context, *names: str) -> list[str]:
 
 def of_paper(option: str, names: tuple[str, ...], paper: str | None) -> Any:
     """The statements that an option names, or those of a paper; None for neither."""
-    from yzflow.paper import paper_of
+    from yzflow.parts import paper_of
 
     if paper is None:
         return names or None

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dynamics.support import checks
 from yzflow import studies
 from yzflow.figures.registry import Entry, entries
-from yzflow.paper import paper_of
+from yzflow.parts import paper_of
 
 
 def of_studies() -> dict[str, tuple[str, Entry]]:
