@@ -2,79 +2,40 @@
 
 import doctest
 import math
-import re
-import runpy
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
 import sympy as sp
+from proving import Proofs
 from scipy.special import lambertw
 
 import theory.symbolic
 from dynamics import SequenceClasses, gradient_flow
 from theory import attention, decoder
-from theory.papers import built_in
+from theory.papers import papers
 from theory.scan_and_snap.proofs import lemma5, lemma6, slowdown, theorem1, theorem3, theorem4, transition
 from theory.symbolic import Derivation, derived, joined
 from theory.symbolic.decide import has_sign, vanishes
 from theory.symbolic.model import Even
-from theory.trust import Trust
 
-MODULES = {f"{paper.slug}.{name}": prove for paper in built_in() for name, prove in paper.proofs.items()}
-
-
-# By paper: what is in ``mistakes.py`` of its folder here, so that a paper comes and goes with its own files.
-OF_PAPERS = {one.slug: runpy.run_path(str(Path(__file__).parent / one.slug / "mistakes.py")) for one in built_in()}
-MISTAKES = {f"{paper}: {name}": one for paper, own in OF_PAPERS.items() for name, one in own["MISTAKES"].items()}
-# Beside expressions for all sizes, the same is written out at some: a further look.
-CONFIRMED = {f"{paper}.{name}" for paper, own in OF_PAPERS.items() for name in own.get("CONFIRMED", ())}
+# The proofs of the core's own papers; those of other distributions are tested beside them.
+SLUG = "scan_and_snap"
+PROOFS = Proofs(papers()[SLUG], Path(__file__).parent / SLUG, long=("late_exponent", "late_start", "late_larger_start"))
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", PROOFS.modules)
 def test_derivation_holds(name):
-    derivation = derived(MODULES[name])
-    assert derivation.vanishing and derivation.steps and derivation.scope and derivation.statement
-    label = derivation.label
-    assert label.failures == ()
-    # Written-out entries and sizes in the names are those of an instance.
-    names = (*derivation.vanishing, *derivation.signed)
-    written = [entry for entry in names if re.search(r"\[\d|\b[A-Za-z] = \d|(class|token) \d", entry)]
-    assert label.trust is Trust.PROVED_AT_SIZES or not written or name in CONFIRMED, written[:3]
-    # Of sizes that are letters, each that is claimed is written out.
-    for letters, values in derivation.sizes.items():
-        for value in values:
-            pairs = zip(letters.strip("()").split(", "), value if isinstance(value, tuple) else [value], strict=True)
-            at = ", ".join(f"{letter} = {number}" for letter, number in pairs)
-            assert any(at in entry for entry in names) or not any(f"{letters[:1]} = " in entry for entry in names), at
-    # An index ranges up to a size, and is not named after one.
-    shown = (*derivation.vanishing.values(), *(value for value, _ in derivation.signed.values()))
-    indices = {each for value in shown if isinstance(value, sp.Basic) for each in value.atoms(sp.Idx)}
-    assert not {str(each.label) for each in indices} & {str(each.upper) for each in indices}
+    PROOFS.check_holds(name)
 
 
-# Proofs of which a false variant takes half a second: four of each are quick.
-LONG = ("late_exponent", "late_start", "late_larger_start")
-
-
-def _chosen():
-    seen = Counter()
-    for name in MISTAKES:
-        proof = name.split(": ")[1]
-        seen[proof] += 1
-        yield pytest.param(name, marks=[pytest.mark.slow] * (proof in LONG and seen[proof] > 4))
-
-
-@pytest.mark.parametrize("mistake", list(_chosen()))
+@pytest.mark.parametrize("mistake", list(PROOFS.chosen()))
 def test_a_wrong_claim_fails(mistake):
-    module, claims, expected = MISTAKES[mistake]
-    # Only the entries that the mistake belongs to: to decide them all takes long and says less.
-    assert theory.symbolic.part(module.derive, expected)(**claims).failures()
+    PROOFS.check_refutes(mistake)
 
 
 def test_every_module_has_a_mistake():
-    assert {".".join(module.__name__.split(".")[1::2]) for module, _, _ in MISTAKES.values()} == set(MODULES)
+    PROOFS.check_all_have_mistakes()
 
 
 X, POSITIVE, COUNT = sp.Symbol("x", real=True), sp.Symbol("p", positive=True), sp.Symbol("n", nonnegative=True)
@@ -159,35 +120,25 @@ def test_the_algebra_of_even_matrices_is_that_of_matrices(size):
 # left there, by hand. Most are equalities at the edge.
 SAID = [
     # M eta - dD/ds with D = M - 1 + y and dD/ds = M eta y/D, at M = 5.
-    ("scan_and_snap.concentration", "(62): D grows by less than M eta_Y a visit", {"m": 4, "eta_Y": 0.5, "y": 3},
+    ("concentration", "(62): D grows by less than M eta_Y a visit", {"m": 4, "eta_Y": 0.5, "y": 3},
      sp.Rational(5, 2) * (1 - sp.Rational(3, 7))),
     # lambda_1 = lambda_i = 1/2: lambda^2/(1 - lambda) = 1/2, and lambda^2/(1 + lambda) = 1/6.
-    ("scan_and_snap.gram", "Lemma 17: lambda_i > 0", {"a": 0, "s": 1, "r": 1}, sp.Rational(1, 3)),
+    ("gram", "Lemma 17: lambda_i > 0", {"a": 0, "s": 1, "r": 1}, sp.Rational(1, 3)),
     # d D = M eta_Y; exp(d) = 1 + d + d^2/2 = 5/2 at d = 1, with D = 5: 5 (3/2) - 3/2.
-    ("scan_and_snap.remark2", "D grows by less than M eta_Y (exp(d) - 1)/d", {"m": 4, "d": 1, "c": 0, "x": 0}, 6),
+    ("remark2", "D grows by less than M eta_Y (exp(d) - 1)/d", {"m": 4, "d": 1, "c": 0, "x": 0}, 6),
     # M = 3, H_n(n) = -1/6: delta = (1 - 3/6)/3, and (1 - delta)^2/(M - 1) - delta (1 - delta).
-    ("scan_and_snap.true_gradient", "late: xi_n > 0 at the largest delta", {"m": 1, "h": 1}, sp.Rational(5, 24)),
-    ("scan_and_snap.lemma8_9", "gamma <= (M - 1)^2 h/M", {"s": 0, "m": 4}, 0),
-    ("bounded_dyck.theorem1", "unequal differences leave something", {"g": 0}, 0),
-    ("sparse_averaging.match3", "more weight on ones, smaller share of blanks", {"k": 0}, 0),
-    # One token that agrees of two, M = 2: relative errors of 1/128, a leak of 1/32, rounding to 1/2.
-    ("sparse_averaging.sorted_groups", "a residue of zero, too large by less than 1/2",
-     {"n": 0, "h": 0, "r": 1, "e": 0}, sp.Rational(1, 4) - sp.Rational(129, 127 * 33)),
-    # One group, of four tokens at most.
-    ("sparse_averaging.sorted_groups", "sizes: groups have at most G + 3 tokens", {}, 0),
+    ("true_gradient", "late: xi_n > 0 at the largest delta", {"m": 1, "h": 1}, sp.Rational(5, 24)),
+    ("lemma8_9", "gamma <= (M - 1)^2 h/M", {"s": 0, "m": 4}, 0),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("module", "name", "values", "left"), SAID)
 def test_inequalities_say_no_less_than_they_should(module, name, values, left):
-    expression, _ = derived(MODULES[module]).signed[name]
-    at = {symbol: sp.nsimplify(values[symbol.name]) for symbol in expression.free_symbols if symbol.name in values}
-    assert len(at) == len(values) or left == 0
-    assert sp.simplify(expression.subs(at) - left) == 0
+    PROOFS.check_says(module, name, values, left)
 
 
 def test_signs_of_every_part_are_in_the_derivation():
-    names = derived(MODULES["scan_and_snap.theorem1"]).signed
+    names = derived(PROOFS.modules["theorem1"]).signed
     assert {"xi > 0 by its terms", "star: above the centre's zero", "xi > 0, K = 3, any overlaps"} <= set(names)
 
 

@@ -1,0 +1,78 @@
+"""Tests of a paper's proofs: each holds, and each refutes the mistakes of ``mistakes.py`` beside the paper's tests."""
+
+import re
+import runpy
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import sympy as sp
+
+from theory.symbolic import derived, part
+from theory.trust import Trust
+from yzflow.testing import check_paper
+
+
+class Proofs:
+    """The proofs of a paper and its mistakes; ``long`` names proofs of which a false variant takes half a second."""
+
+    def __init__(self, paper, folder, *, long=()):
+        given = runpy.run_path(str(Path(folder) / "mistakes.py"))
+        self.paper, self.modules, self.mistakes, self.long = paper, paper.proofs, given["MISTAKES"], long
+        # Beside expressions for all sizes, the same is written out at some: a further look.
+        self.confirmed = given.get("CONFIRMED", ())
+
+    def chosen(self):
+        """Parameters: names of mistakes; of a long proof, four are quick."""
+        seen = Counter()
+        for name in self.mistakes:
+            proof = name.split(": ")[0]
+            seen[proof] += 1
+            yield pytest.param(name, marks=[pytest.mark.slow] * (proof in self.long and seen[proof] > 4))
+
+    def cases(self, *left_out):
+        """Parameters: what `yzflow.testing` asks of any paper, but cases that begin so."""
+        mistakes = {name: (module.derive, claims, start) for name, (module, claims, start) in self.mistakes.items()}
+        for given in check_paper(self.paper, mistakes=mistakes):
+            (case,) = given.values
+            if not case.name.startswith(left_out):
+                yield pytest.param(case, id=case.name)
+
+    def check_holds(self, name):
+        derivation = derived(self.modules[name])
+        assert derivation.vanishing and derivation.steps and derivation.scope and derivation.statement
+        label = derivation.label
+        assert label.failures == ()
+        # Written-out entries and sizes in the names are those of an instance.
+        names = (*derivation.vanishing, *derivation.signed)
+        written = [entry for entry in names if re.search(r"\[\d|\b[A-Za-z] = \d|(class|token) \d", entry)]
+        assert label.trust is Trust.PROVED_AT_SIZES or not written or name in self.confirmed, written[:3]
+        # Of sizes that are letters, each that is claimed is written out.
+        for letters, values in derivation.sizes.items():
+            for value in values:
+                pairs = zip(
+                    letters.strip("()").split(", "), value if isinstance(value, tuple) else [value], strict=True
+                )
+                at = ", ".join(f"{letter} = {number}" for letter, number in pairs)
+                assert any(at in entry for entry in names) or not any(
+                    f"{letters[:1]} = " in entry for entry in names
+                ), at
+        # An index ranges up to a size, and is not named after one.
+        shown = (*derivation.vanishing.values(), *(value for value, _ in derivation.signed.values()))
+        indices = {each for value in shown if isinstance(value, sp.Basic) for each in value.atoms(sp.Idx)}
+        assert not {str(each.label) for each in indices} & {str(each.upper) for each in indices}
+
+    def check_refutes(self, mistake):
+        module, claims, expected = self.mistakes[mistake]
+        # Only the entries that the mistake belongs to: to decide them all takes long and says less.
+        assert part(module.derive, expected)(**claims).failures()
+
+    def check_all_have_mistakes(self):
+        assert {module.__name__.split(".")[-1] for module, _, _ in self.mistakes.values()} == set(self.modules)
+
+    def check_says(self, module, name, values, left):
+        """An inequality has this value at these values of its symbols, by hand: it says no less than it should."""
+        expression, _ = derived(self.modules[module]).signed[name]
+        at = {symbol: sp.nsimplify(values[symbol.name]) for symbol in expression.free_symbols if symbol.name in values}
+        assert len(at) == len(values) or left == 0
+        assert sp.simplify(expression.subs(at) - left) == 0
