@@ -15,6 +15,8 @@ from sybil.parsers.doctest import DocTestParser
 from sybil.parsers.markdown import SkipParser
 from sybil.sybil import SybilCollection
 
+pytest_plugins = ["shared_fixtures"]  # of `tests`
+
 
 @pytest.fixture
 def empty_folder(tmp_path, monkeypatch):

@@ -20,7 +20,7 @@ from dynamics._engine.sgd.run import Run
 from dynamics._model import kernels
 from dynamics.backend.intrinsics import matrix
 from dynamics.descent import complete
-from dynamics.optimizers import _kernels as updates
+from dynamics.optimizers import kernels as updates
 from yzflow.figures.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, styled
 
 QUERIES = (1, 5, 10)

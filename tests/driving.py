@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from dynamics.support.distributions import FOLDERS
+
 ROOT = Path(__file__).parents[1]
 # Hostile and property tests in their long form, an hour and more: see docs/howto/tests.md.
 LONG = bool(os.environ.get("YZFLOW_LONG"))
@@ -49,7 +51,8 @@ def example(name: str):
 
 def _environment() -> dict[str, str]:
     """With this tree's packages before those that are installed."""
-    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "studies")])}
+    folders = (".", "studies", *FOLDERS.values())
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(str(ROOT / folder) for folder in folders)}
 
 
 def told(stderr: str) -> list[str]:

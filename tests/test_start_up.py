@@ -23,7 +23,7 @@ from dynamics import Layer, SequenceClasses, gradient_flow, sgd
 from dynamics._engine.sgd import steps
 from dynamics._model import gradient, kernels, sampling
 from dynamics.fields import _kernels as reduced
-from dynamics.optimizers import _kernels as updates
+from dynamics.optimizers import kernels as updates
 
 _OF_SCIPY = {f"scipy.{part}" for part in ("integrate", "optimize", "stats")}
 HEAVY = {"numba", "xarray", "pandas", "h5py", "sympy", "matplotlib", *_OF_SCIPY}

@@ -13,7 +13,7 @@ from dynamics._model.weights import Weights
 from dynamics.backend import intrinsics
 from dynamics.backend.compiled import kernel
 from dynamics.backend.intrinsics import as_read_only
-from dynamics.optimizers import _kernels as updates
+from dynamics.optimizers import kernels as updates
 
 _OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract"}}
 # Kernels without them round as numpy does, which took their steps before.

@@ -28,8 +28,8 @@ from matplotlib import pyplot
 from matplotlib.figure import Figure
 from public import public
 from yzflow_bounded_dyck import DyckLanguage
+from yzflow_sparse_averaging import attention_unit as units
 from yzflow_sparse_averaging import instances as tasks
-from yzflow_sparse_averaging.trained import attention_unit as units
 from yzflow_sparse_averaging.trained import linear_query, qsa
 
 import dynamics

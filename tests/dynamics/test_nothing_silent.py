@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from yzflow_bounded_dyck import DyckLanguage
 from yzflow_sparse_averaging import instances as tasks
-from yzflow_sparse_averaging.trained.attention_unit import (
+from yzflow_sparse_averaging.attention_unit import (
     AttentionUnit,
     FixedPoint,
     MultiHeadLayer,

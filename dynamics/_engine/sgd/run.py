@@ -23,7 +23,7 @@ from dynamics.fields.steps import Step
 from dynamics.fields.system import States
 from dynamics.fields.table import entry_of
 from dynamics.layer import Layer, moved, optional_rates
-from dynamics.optimizers import _kernels as updates
+from dynamics.optimizers import kernels as updates
 from dynamics.optimizers.optimizer import Optimizer, as_optimizer, ascend, direction_of
 from dynamics.support import checks
 from dynamics.support.checks import read_only

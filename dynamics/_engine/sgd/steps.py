@@ -14,8 +14,8 @@ from dynamics._model.weights import Rule, Weights
 from dynamics.backend import intrinsics
 from dynamics.backend.compiled import address, call, kernel
 from dynamics.backend.intrinsics import as_read_only, borrowed, matrix, underflow
-from dynamics.optimizers import _kernels as updates
-from dynamics.optimizers._kernels import ascend, catch_up_row, kept
+from dynamics.optimizers import kernels as updates
+from dynamics.optimizers.kernels import ascend, catch_up_row, kept
 from dynamics.support.checks import read_only
 
 _OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract"}, "uses": (intrinsics, kernels, updates)}

@@ -71,7 +71,7 @@ def test_features_are_those_of_texts_that_are_written_out(shared_browser, folder
     for count in (1, 17, 400):
         one, other = layer.features(language.bags(["[]" * count + text for text in ("((()", "([()")]))
         assert distance[np.searchsorted(n, count - 0.5)] == pytest.approx(np.linalg.norm(one - other), rel=1e-9)
-    # The share that a pair adds, as theory.balance has it, sets the pace.
+    # The share that a pair adds, as yzflow_bounded_dyck.balance has it, sets the pace.
     delta = np.linalg.norm(balance.insertions(layer, language)[language.close(0, 2), 1, 0])
     assert delta > 0 and distance[-1] < 0.5 * distance[0]
     enter(page, "set-off", 0)

@@ -9,6 +9,7 @@ from yzflow_sparse_averaging import (
     attention_only,
     averaging,
     circuits,
+    constructed_units,
     groups,
     keys,
     matching,
@@ -22,7 +23,6 @@ from yzflow_sparse_averaging import (
     sorted_groups,
     strict,
     transform,
-    units,
     windows,
 )
 
@@ -133,8 +133,8 @@ def calls():
             n_tokens=4, modulus=5, spare_bits=0)),
         "sparse_averaging.transform.match3_transform": (transform.match3_transform, dict(
             n_tokens=4, modulus=5, spare_bits=0)),
-        "sparse_averaging.units.moment_curve_unit": (units.moment_curve_unit, dict(
+        "sparse_averaging.constructed_units.moment_curve_unit": (constructed_units.moment_curve_unit, dict(
             curve=curve, error=0.1, value_dimension=1)),
-        "sparse_averaging.units.random_keys_unit": (units.random_keys_unit, dict(
+        "sparse_averaging.constructed_units.random_keys_unit": (constructed_units.random_keys_unit, dict(
             keys=signs, q=1, error=0.1, value_dimension=1, method="exclusion", bits=8)),
     }  # fmt: skip

@@ -9,8 +9,8 @@ import reference
 import strategies
 from hypothesis import given
 from hypothesis import strategies as st
-from yzflow_sparse_averaging.trained import _numerics
-from yzflow_sparse_averaging.trained.attention_unit import (
+from yzflow_sparse_averaging import _numerics
+from yzflow_sparse_averaging.attention_unit import (
     AttentionUnit,
     FixedPoint,
     MultiHeadLayer,

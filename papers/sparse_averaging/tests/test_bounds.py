@@ -13,8 +13,8 @@ from scipy.optimize import linprog
 from strategies import SEEDS
 from yzflow_sparse_averaging import averaging
 from yzflow_sparse_averaging import instances as tasks
+from yzflow_sparse_averaging.attention_unit import AttentionUnit, MultiHeadLayer, Transformer
 from yzflow_sparse_averaging.proofs import fully_connected
-from yzflow_sparse_averaging.trained.attention_unit import AttentionUnit, MultiHeadLayer, Transformer
 
 
 @pytest.mark.parametrize("q", range(1, 9))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from yzflow_sparse_averaging import averaging
 from yzflow_sparse_averaging import instances as tasks
-from yzflow_sparse_averaging.trained.attention_unit import attend, attention_weights
+from yzflow_sparse_averaging.attention_unit import attend, attention_weights
 
 
 def generator(seed=0):

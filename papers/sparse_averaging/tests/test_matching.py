@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from strategies import SEEDS
 from yzflow_sparse_averaging import averaging, measures
 from yzflow_sparse_averaging import instances as tasks
-from yzflow_sparse_averaging.trained.attention_unit import AttentionUnit, TensorAttentionUnit
+from yzflow_sparse_averaging.attention_unit import AttentionUnit, TensorAttentionUnit
 
 UNITS = {2: (averaging.match2, tasks.match2), 3: (averaging.match3_tensor, tasks.match3)}
 ROUNDING = 1e-15  # of an output of order one

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yzflow_sparse_averaging import averaging
 from yzflow_sparse_averaging import instances as tasks
-from yzflow_sparse_averaging.trained.attention_unit import FixedPoint
+from yzflow_sparse_averaging.attention_unit import FixedPoint
 
 
 @pytest.mark.parametrize("n", range(1, 9))

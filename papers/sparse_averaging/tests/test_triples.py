@@ -8,13 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import SEEDS
-from yzflow_sparse_averaging import averaging, sizes
+from yzflow_sparse_averaging import _numerics, averaging, sizes
 from yzflow_sparse_averaging import instances as tasks
+from yzflow_sparse_averaging.attention_unit import FixedPoint, MultiHeadLayer, Transformer
 from yzflow_sparse_averaging.parts import Head, Layers, Layout, Part
 from yzflow_sparse_averaging.proofs import sorted_groups as proof
 from yzflow_sparse_averaging.proofs import transform
-from yzflow_sparse_averaging.trained import _numerics
-from yzflow_sparse_averaging.trained.attention_unit import FixedPoint, MultiHeadLayer, Transformer
 from yzflow_sparse_averaging.transform import Stages, butterfly
 
 MODELS = {

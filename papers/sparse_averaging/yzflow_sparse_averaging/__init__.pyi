@@ -1,6 +1,8 @@
 from . import attention_only as attention_only
+from . import attention_unit as attention_unit
 from . import averaging as averaging
 from . import circuits as circuits
+from . import constructed_units as constructed_units
 from . import groups as groups
 from . import instances as instances
 from . import keys as keys
@@ -17,4 +19,3 @@ from . import statements as statements
 from . import strict as strict
 from . import trained as trained
 from . import transform as transform
-from . import units as units

@@ -14,10 +14,10 @@ import numpy as np
 
 from dynamics.support import checks
 from yzflow_sparse_averaging import sizes
+from yzflow_sparse_averaging.attention_unit import AttentionUnit, FixedPoint, MultiHeadLayer, Transformer
 from yzflow_sparse_averaging.circuits import Circuit, gate_places
 from yzflow_sparse_averaging.matching import MatchTransformer
 from yzflow_sparse_averaging.parts import Layout, Part
-from yzflow_sparse_averaging.trained.attention_unit import AttentionUnit, FixedPoint, MultiHeadLayer, Transformer
 
 __all__ = ["attention_only_transformer"]
 

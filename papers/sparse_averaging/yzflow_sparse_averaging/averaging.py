@@ -1,11 +1,12 @@
 """Sparse averaging, pairs and triples: what one attention unit can and cannot represent, as constructions that run.
 
 Source: Sanford, Hsu, Telgarsky, "Representational Strengths and Limitations of Transformers" (NeurIPS 2023), arXiv
-2306.02896. The units are those of `yzflow_sparse_averaging.trained.attention_unit`, the tasks those of `yzflow_sparse_averaging.instances`.
+2306.02896. The units are those of `attention_unit`, the tasks those of `instances`. All names can be had from here.
 """
 
 from yzflow_sparse_averaging.attention_only import attention_only_transformer
 from yzflow_sparse_averaging.circuits import Circuit, circuit_transformer, match3_circuit
+from yzflow_sparse_averaging.constructed_units import moment_curve_unit, random_keys_unit
 from yzflow_sparse_averaging.groups import match3_groups
 from yzflow_sparse_averaging.keys import (
     Certificate,
@@ -53,7 +54,6 @@ from yzflow_sparse_averaging.sizes import Size, counted_size, number_bits
 from yzflow_sparse_averaging.sorted_groups import feasible_triples, match3_sorted
 from yzflow_sparse_averaging.strict import strict_transformer
 from yzflow_sparse_averaging.transform import match3_transform
-from yzflow_sparse_averaging.units import moment_curve_unit, random_keys_unit
 from yzflow_sparse_averaging.windows import match3_local
 
 __all__ = [

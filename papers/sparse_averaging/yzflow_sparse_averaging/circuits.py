@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike
 
 from dynamics.support import checks
 from yzflow_sparse_averaging import sizes
+from yzflow_sparse_averaging.attention_unit import MultiHeadLayer, Transformer
 from yzflow_sparse_averaging.matching import MatchTransformer
 from yzflow_sparse_averaging.parts import Head, Layers, Layout, Part
-from yzflow_sparse_averaging.trained.attention_unit import MultiHeadLayer, Transformer
 
 __all__ = ["Circuit", "circuit_transformer", "match3_circuit"]
 

@@ -293,7 +293,7 @@ def _pin(
 
 
 def _closest(gram: np.ndarray, q: int) -> np.ndarray:
-    """`yzflow_sparse_averaging.instances.adversarial_subsets` of the first keys, from inner products that are there already."""
+    """`instances.adversarial_subsets` of the first keys, from inner products that are there already."""
     products = gram.copy()
     np.fill_diagonal(products, -np.inf)
     return np.argpartition(-products, q - 1, axis=1)[:, :q]

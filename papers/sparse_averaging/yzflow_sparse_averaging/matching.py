@@ -15,15 +15,15 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from dynamics.support import checks
-from yzflow_sparse_averaging.instances import BLANK, match_tokens
-from yzflow_sparse_averaging.parts import Head, Layers, Layout, Part
-from yzflow_sparse_averaging.trained.attention_unit import (
+from yzflow_sparse_averaging.attention_unit import (
     AttentionUnit,
     MultiHeadLayer,
     Precision,
     TensorAttentionUnit,
     Transformer,
 )
+from yzflow_sparse_averaging.instances import BLANK, match_tokens
+from yzflow_sparse_averaging.parts import Head, Layers, Layout, Part
 
 # Rounding moves a score, which is a sum of products of cosines, and the blank's by at most this together (float64).
 _SCORE_ROUNDING = {2: 8 * 2.0**-53, 3: 16 * 2.0**-53}
@@ -212,7 +212,7 @@ class MatchTransformer:
 
     Attributes
     ----------
-    transformer : yzflow_sparse_averaging.trained.attention_unit.Transformer
+    transformer : yzflow_sparse_averaging.attention_unit.Transformer
         Works on the tokens that ``tokens`` makes, with one number a token out.
     n_tokens, modulus : int
         N (exactly) and M.

@@ -18,9 +18,9 @@ import sympy as sp
 from theory.statements import Runs
 from yzflow_sparse_averaging import averaging
 from yzflow_sparse_averaging import instances as tasks
+from yzflow_sparse_averaging.attention_unit import attention_weights
 from yzflow_sparse_averaging.proofs import assisted as neighbours
 from yzflow_sparse_averaging.proofs import fully_connected, groups, moments, sorted_groups, transform
-from yzflow_sparse_averaging.trained.attention_unit import attention_weights
 from yzflow_sparse_averaging.transform import Stages
 
 ETA = 0.01

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dynamics.support import checks
-from yzflow_sparse_averaging.trained.attention_unit import AttentionUnit, FixedPoint, Precision
+from yzflow_sparse_averaging.attention_unit import AttentionUnit, FixedPoint, Precision
 
 __all__ = ["Head", "Layers", "Layout", "Part", "total"]
 

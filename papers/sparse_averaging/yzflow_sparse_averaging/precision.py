@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics.support import checks
+from yzflow_sparse_averaging.attention_unit import FixedPoint, Precision, attention_weights
 from yzflow_sparse_averaging.keys import as_subset
-from yzflow_sparse_averaging.trained.attention_unit import FixedPoint, Precision, attention_weights
 
 MOST_BITS = 53
 

@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from dynamics.support import checks
+from yzflow_sparse_averaging.attention_unit import AttentionUnit, FixedPoint, Precision, attend
 from yzflow_sparse_averaging.instances import qsa_tokens
 from yzflow_sparse_averaging.matching import MatchTransformer
-from yzflow_sparse_averaging.trained.attention_unit import AttentionUnit, FixedPoint, Precision, attend
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def qsa_protocol(unit: AttentionUnit, q: int, *, encoding: str = "corrected") ->
     Parameters
     ----------
     unit : AttentionUnit
-        Reads the tokens of `yzflow_sparse_averaging.instances.qsa_tokens`, d' = 1. Its precision says how many bits a number of
+        Reads the tokens of `instances.qsa_tokens`, d' = 1. Its precision says how many bits a number of
         the query, key and value has: all three must be rounded, to the same p.
     q : int
     encoding : str

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics.support import checks
+from yzflow_sparse_averaging.attention_unit import FixedPoint
 from yzflow_sparse_averaging.instances import all_subsets, qsa_tokens
 from yzflow_sparse_averaging.keys import checked_sizes
 from yzflow_sparse_averaging.protocols import bit_strings
-from yzflow_sparse_averaging.trained.attention_unit import FixedPoint
 
 _MOST_TOKENS = 14  # of which all values are listed: 2^13
 

@@ -1,7 +1,7 @@
 """Sizes of a transformer that runs: depth, heads, dimension and bits, counted on the numbers that occur.
 
 The constructions for Match3 compute with fixed-point numbers: scaled queries, keys, values and outputs of units. Scores
-are integers, and exponentials and their sums are taken in float64, as `yzflow_sparse_averaging.trained.attention_unit.Precision` says.
+are integers, and exponentials and their sums are taken in float64, as `attention_unit.Precision` says.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics.support import checks
+from yzflow_sparse_averaging.attention_unit import FixedPoint, Precision
 from yzflow_sparse_averaging.matching import MatchTransformer
-from yzflow_sparse_averaging.trained.attention_unit import FixedPoint, Precision
 
 __all__ = ["Size", "counted_size", "number_bits"]
 

@@ -16,9 +16,9 @@ import numpy as np
 
 from dynamics.support import checks
 from yzflow_sparse_averaging import sizes
+from yzflow_sparse_averaging.attention_unit import FixedPoint, MultiHeadLayer, Transformer
 from yzflow_sparse_averaging.matching import MatchTransformer
 from yzflow_sparse_averaging.parts import Head, Layers, Layout, Part
-from yzflow_sparse_averaging.trained.attention_unit import FixedPoint, MultiHeadLayer, Transformer
 
 __all__ = ["feasible_triples", "match3_sorted"]
 

@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 
 from dynamics.support import checks
-from yzflow_sparse_averaging.matching import MatchTransformer
-from yzflow_sparse_averaging.parts import Head, Layers, Layout, Part
-from yzflow_sparse_averaging.trained.attention_unit import (
+from yzflow_sparse_averaging.attention_unit import (
     AttentionUnit,
     FixedPoint,
     MultiHeadLayer,
     Precision,
     Transformer,
 )
+from yzflow_sparse_averaging.matching import MatchTransformer
+from yzflow_sparse_averaging.parts import Head, Layers, Layout, Part
 
 __all__ = ["strict_transformer"]
 
@@ -74,7 +74,7 @@ def strict_transformer(model: MatchTransformer) -> MatchTransformer:
 
     Examples
     --------
-    >>> from theory import averaging
+    >>> from yzflow_sparse_averaging import averaging
     >>> model = averaging.strict_transformer(averaging.match3_transform(n_tokens=8, modulus=8))
     >>> model.depth, model.heads, model.embedding_dim == model.width
     (8, 2, True)

@@ -10,8 +10,8 @@ import numpy as np
 from theory.values import Study
 from yzflow_sparse_averaging import instances as tasks
 from yzflow_sparse_averaging import matching, moments
+from yzflow_sparse_averaging.attention_unit import attention_weights
 from yzflow_sparse_averaging.proofs import groups
-from yzflow_sparse_averaging.trained.attention_unit import attention_weights
 
 _BLAS = "which sets fail depends on the library that sums"
 

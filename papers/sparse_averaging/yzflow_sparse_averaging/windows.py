@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from dynamics.support import checks
+from yzflow_sparse_averaging.attention_unit import MultiHeadLayer, Transformer
 from yzflow_sparse_averaging.matching import MatchTransformer, angle_gap
 from yzflow_sparse_averaging.parts import Head, Layers, Layout, Part
-from yzflow_sparse_averaging.trained.attention_unit import MultiHeadLayer, Transformer
 
 __all__ = ["match3_local"]
 

@@ -80,7 +80,7 @@ def flow_and_sgd(
 def stack_like_layer(language: DyckLanguage, *, logit: float = 4.0) -> Layer:
     """A balanced layer whose queries look at the brackets of their own depth: at the last unmatched one most of all.
 
-    ``R[q, (i, l)] = logit`` where l is the depth after q, else 0, in the family of `theory.balance.balanced_layer`.
+    ``R[q, (i, l)] = logit`` where l is the depth after q, else 0, in the family of `balance.balanced_layer`.
     """
     plain = balance.balanced_layer(language, 0, scale=0.0)
     Z = np.zeros_like(plain.Z)

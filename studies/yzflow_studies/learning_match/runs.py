@@ -176,7 +176,7 @@ def trained(
     learning_rate : float, optional
         Default: that of `LEARNING_RATES`.
     init : "random" or "construction"
-        Where it starts; constructions are those of `theory.averaging`, of one unit.
+        Where it starts; constructions are those of `averaging`, of one unit.
     seed : int
         Of test inputs, start and training inputs.
 

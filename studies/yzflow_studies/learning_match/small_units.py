@@ -38,7 +38,7 @@ def least_errors(n: int, value_dimension: int, bits: int) -> int:
 
 
 def inputs(n: int) -> tuple[np.ndarray, np.ndarray, int]:
-    """All 4^n inputs of `theory.averaging.match3_protocol`, (4^n, 2n + 1), whether x_1 has a match, and M = 2n + 3."""
+    """All 4^n inputs of `averaging.match3_protocol`, (4^n, 2n + 1), whether x_1 has a match, and M = 2n + 3."""
     modulus, strings = 2 * n + 3, averaging.bit_strings(n)
     left = averaging.disjointness_residues(n, modulus)
     alice = np.where(strings == 1, left, modulus - 1)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yzflow_sparse_averaging import averaging
 from yzflow_sparse_averaging import instances as tasks
-from yzflow_sparse_averaging.trained.attention_unit import AttentionUnit, TensorAttentionUnit
+from yzflow_sparse_averaging.attention_unit import AttentionUnit, TensorAttentionUnit
 
 import yzflow
 import yzflow_studies

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from yzflow_sparse_averaging import averaging
 from yzflow_sparse_averaging import instances as tasks
-from yzflow_sparse_averaging.trained.attention_unit import TensorAttentionUnit
+from yzflow_sparse_averaging.attention_unit import TensorAttentionUnit
 
 from dynamics.support import checks
 from yzflow_studies.learning_match import runs
@@ -63,7 +63,7 @@ def chosen_frequencies(modulus: int, count: int, rng: np.random.Generator) -> tu
 def many_frequencies(n_tokens: int, modulus: int, count: int, rng: np.random.Generator) -> averaging.MatchUnit:
     """Match3 by a third-order unit of m = 3 r + 1: the mean over r frequencies k of cos(2 pi k (x_i + x_j + x_l)/M).
 
-    As `theory.averaging.match3_tensor`, which has r = 1 and k = 1, with the gap of `chosen_frequencies` in the place of
+    As `averaging.match3_tensor`, which has r = 1 and k = 1, with the gap of `chosen_frequencies` in the place of
     1 - cos(2 pi/M): the temperature falls from order M^2 to order 1.
     """
     frequencies, gap = chosen_frequencies(modulus, count, rng)
@@ -141,7 +141,7 @@ def trained(
         At N tokens; a multiple of 25.
     learning_rate : float
     start : "random", "one frequency" or "frequencies"
-        The last two are constructions for Match3 by the third-order unit: `theory.averaging.match3_tensor`, and
+        The last two are constructions for Match3 by the third-order unit: `averaging.match3_tensor`, and
         `many_frequencies` of `FREQUENCIES`.
     distance : float
         By which a construction is `moved`.

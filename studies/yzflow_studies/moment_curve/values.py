@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from yzflow_sparse_averaging import averaging
 from yzflow_sparse_averaging import instances as tasks
-from yzflow_sparse_averaging.trained.attention_unit import attention_weights
+from yzflow_sparse_averaging.attention_unit import attention_weights
 
 from theory.values import Study
 

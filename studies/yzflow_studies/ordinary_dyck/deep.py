@@ -57,7 +57,7 @@ def open_prefixes(language: DyckLanguage, span: tuple[int, int], *, n: int = 500
 def closes_right(model: Transformer, language: DyckLanguage, prefixes: Sequence[np.ndarray]) -> np.ndarray:
     """Whether the right closing bracket has the largest of the k closing logits, after the last bracket of each prefix.
 
-    Its mean is what `theory.balance.closing_accuracy` measures of a layer; each prefix must have an unmatched bracket.
+    Its mean is what `yz.balance.closing_accuracy` measures of a layer; each prefix must have an unmatched bracket.
     """
     found = closing_logits(model, language, prefixes).argmax(axis=1)
     right = np.array([language.stack(prefix)[-1] for prefix in prefixes])

@@ -1,8 +1,8 @@
 """Runs of one unit on sparse averaging with a linear query or a perceptron of the set, at sizes beyond the slides'.
 
 Task: Sanford, Hsu, Telgarsky (2023), arXiv 2306.02896. A query that is linear in the set is that of
-`yzflow_sparse_averaging.trained.qsa`; a perceptron's adds one hidden layer, the map before the unit that the paper allows. Needs the
-extra ``deep`` for the perceptron.
+`yzflow_sparse_averaging.trained.qsa`; a perceptron's adds one hidden layer, the map before the unit that the paper
+allows. The perceptron needs yzflow-deep.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def measured(query: np.ndarray, key: np.ndarray, sets: np.ndarray) -> dict[str, 
 def certified(key: np.ndarray, sets: np.ndarray) -> float:
     """Share of ``sets`` for which keys (N, m) have some query with equal scores on the set and a gap to all others.
 
-    By exclusion (`theory.averaging.certificate`): a lower bound of what a map of the set could do with these keys.
+    By exclusion (`averaging.certificate`): a lower bound of what a map of the set could do with these keys.
     """
     return float(np.mean([averaging.certificate(key, y, throw=False).feasible for y in sets]))
 

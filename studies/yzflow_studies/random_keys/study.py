@@ -14,7 +14,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 from yzflow_sparse_averaging import averaging
 from yzflow_sparse_averaging import instances as tasks
-from yzflow_sparse_averaging.trained.attention_unit import attention_weights
+from yzflow_sparse_averaging.attention_unit import attention_weights
 
 from dynamics.support.progress import Progress
 from yzflow.figures.registry import Effort, Entry

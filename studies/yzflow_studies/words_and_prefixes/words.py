@@ -178,7 +178,7 @@ def behind_mean_word(answers: Answers, language: DyckLanguage, lengths: Sequence
     """Share of closing queries answered right behind `mean_word` in place of what a random prefix has matched.
 
     Over the prefixes w open_j close_j behind that one word, weighted by how often a prefix of these lengths ends like
-    them. For the layer behind a minimal first layer that is `theory.balance.predicted_accuracy` of closing queries, but
+    them. For the layer behind a minimal first layer that is `balance.predicted_accuracy` of closing queries, but
     for the rounding of mean numbers and for one pair more; it needs no minimal first layer.
     """
     word, one_less = mean_word(language, lengths), [length - 1 for length in lengths]

@@ -146,8 +146,8 @@ yzflow.panels.dyck = ({ presets, language, layer, pattern }) => {
   function python() {
     const { text, place, pair } = valid;
     return `import numpy as np
-from dynamics import DyckLanguage, Layer
-from theory import balance
+from dynamics import Layer
+from yzflow_bounded_dyck import DyckLanguage, balance
 
 language = DyckLanguage(n_types=${language.k}, max_depth=${language.D})
 layer = balance.balanced_layer(language, rng=2, scale=0.3)

@@ -1,5 +1,5 @@
-// Layers of theory.balance and what they make of texts with inserted pairs; the states have the order of
-// dynamics.DyckLanguage. A layer is {k, D, query, Z, values}: Z the query's row of logits, and of each state the
+// Layers of yzflow_bounded_dyck.balance and what they make of texts with inserted pairs; the states have the order of
+// DyckLanguage. A layer is {k, D, query, Z, values}: Z the query's row of logits, and of each state the
 // coordinate of its value and the value there.
 yzflow.balance = (() => {
   const open = (type, level, { D }) => type * D + level - 1;

@@ -34,8 +34,8 @@
 
   // The start of each program: the layer, off balance, and its features with n more pairs, as Bags with counts.
   const program = ({ seed }, { k = 2, D, level, scale, off = 0, factor = 1, live = 1, floor = 0, end }, rest) => `import numpy as np
-from dynamics import Bags, DyckLanguage, Layer
-from theory import balance
+from dynamics import Bags, Layer
+from yzflow_bounded_dyck import DyckLanguage, balance
 
 language = DyckLanguage(${k}, ${D})
 exact = balance.balanced_layer(language, rng=${seed}, scale=${scale})
@@ -235,8 +235,8 @@ curves = {"balanced": 0 * times, "layer": np.where(worst < 1e-9, 0, worst)}
         note: "The best head has γ/τ = 1/‖f − f′‖, of the two stacks’ features after n pairs. P = 1.",
         bands: null,
         python: `import numpy as np
-from dynamics import Bags, DyckLanguage, Layer
-from theory import balance
+from dynamics import Bags, Layer
+from yzflow_bounded_dyck import DyckLanguage, balance
 
 language, half, lean = DyckLanguage(2, 2), np.radians(${angle}) / 2, np.radians(${tilt})
 V = np.zeros((language.n_states, 3))
@@ -315,9 +315,8 @@ print({name: float(curve[-1]) for name, curve in curves.items()})
         ],
         bands: null,
         python: `import numpy as np
-from dynamics import DyckLanguage, Layer
-from theory import balance
-from yzflow_bounded_dyck import gpt
+from dynamics import Layer
+from yzflow_bounded_dyck import DyckLanguage, balance, gpt
 
 language, link, turn = DyckLanguage(2, ${D}), ${link}, np.radians(${turn})
 exact = balance.balanced_layer(language, rng=${runs.seed}, scale=${scale})

@@ -93,7 +93,7 @@ yzflow.panels.averaging = ({ presets, signs: rows }) => {
 
   function python() {
     return `import numpy as np
-from theory import averaging
+from yzflow_sparse_averaging import averaging
 
 signs = np.random.default_rng(1).choice(np.array([-1, 1]), size=(${N}, ${MAX}))
 keys = signs[:, :${m.value}] / np.sqrt(${m.value})

@@ -1,7 +1,7 @@
 """Assisted Match3 for all N and M: neighbours by two layers with m = 3, windows by one layer with m = 4K + 2.
 
 Sanford, Hsu, Telgarsky (NeurIPS 2023, arXiv 2306.02896) announce an efficient representation on the slides without a
-construction. Those that are built are `theory.averaging.match3_bigram` and `match3_local`; their second half is Match2
+construction. Those that are built are `averaging.match3_bigram` and `match3_local`; their second half is Match2
 (`yzflow_sparse_averaging.proofs.match2`).
 """
 

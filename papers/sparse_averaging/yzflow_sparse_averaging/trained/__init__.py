@@ -1,4 +1,4 @@
-"""Attention units: one or a few heads that a construction writes down, and one that is trained."""
+"""Attention units whose query is linear in the set: the unit, and its training on sparse averaging."""
 
 import lazy_loader
 

@@ -22,7 +22,7 @@ from dynamics.support import checks
 from dynamics.support.checks import read_only
 from dynamics.support.frozen import Frozen
 from yzflow_sparse_averaging import instances as tasks
-from yzflow_sparse_averaging.trained.attention_unit import AttentionUnit, attention_weights
+from yzflow_sparse_averaging.attention_unit import AttentionUnit, attention_weights
 
 __all__ = ["LinearQueryUnit"]
 
@@ -117,7 +117,7 @@ class LinearQueryUnit(Frozen):
             return float(squares.mean() / (len(self.value) + 2))
 
     def unit(self) -> AttentionUnit:
-        """The same as an `AttentionUnit` on the tokens of `averaging_tasks.qsa_tokens`.
+        """The same as an `AttentionUnit` on the tokens of `instances.qsa_tokens`.
 
         phi gives (z_i, indicator of y_i, indicator of i), and Q, K, V select from it.
         """

@@ -20,7 +20,7 @@ import xarray as xr
 from numpy.typing import ArrayLike
 
 from dynamics.descent import DivergenceError, spawn
-from dynamics.optimizers import _kernels as updates
+from dynamics.optimizers import kernels as updates
 from dynamics.optimizers.table import RULES
 from dynamics.support import checks, files, sealed
 from dynamics.support.checks import read_only
@@ -66,7 +66,7 @@ def train_qsa(
 ) -> xr.Dataset:
     r"""Train a `LinearQueryUnit` on q-sparse averaging by steps on the mean squared error of random inputs.
 
-    Each step draws ``batch_size`` inputs by `averaging_tasks.random_qsa`: uniform sets, uniform vectors of the unit
+    Each step draws ``batch_size`` inputs by `instances.random_qsa`: uniform sets, uniform vectors of the unit
     ball. "adam" and "sgd" are those of `dynamics.sgd`, for W, K and V alike.
 
     Parameters

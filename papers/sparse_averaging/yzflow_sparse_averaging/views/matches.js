@@ -44,7 +44,7 @@
         ],
         bands: null,
         python: `import numpy as np
-from theory import averaging
+from yzflow_sparse_averaging import averaging
 
 size, M, eta = ${size}, ${M}, ${eta}
 built = averaging.${order === 2 ? "match2" : "match3_tensor"}(n_tokens=size, modulus=M, error=eta)

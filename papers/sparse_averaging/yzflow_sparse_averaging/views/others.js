@@ -48,7 +48,7 @@
         ],
         bands: null,
         python: `import numpy as np
-from theory import averaging
+from yzflow_sparse_averaging import averaging
 
 N, q, d = ${tokens}, ${q}, ${width}
 first, last = d * (N - 2 * q + 2), N * d
@@ -102,7 +102,7 @@ print({name: float(curve[-1]) for name, curve in curves.items()})
         ],
         bands: null,
         python: `import numpy as np
-from theory import averaging
+from yzflow_sparse_averaging import averaging
 
 N, q = ${tokens}, ${q}
 times = np.append(0.001 * 999 ** (np.arange(120) / 119), 0.9995)  # errors

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics.support import checks
+from yzflow_sparse_averaging.attention_unit import AttentionUnit, FixedPoint, Precision
 from yzflow_sparse_averaging.keys import RHO, certificate, temperature
 from yzflow_sparse_averaging.moments import MomentCurve
-from yzflow_sparse_averaging.trained.attention_unit import AttentionUnit, FixedPoint, Precision
 
 
 def random_keys_unit(
@@ -47,7 +47,7 @@ def random_keys_unit(
 
     Raises
     ------
-    theory.averaging.Infeasible
+    yzflow_sparse_averaging.averaging.Infeasible
         By the unit, at a subset without a certificate.
     """
     keys = checks.finite_array("keys", keys, ndim=2)

@@ -1,4 +1,4 @@
-"""Scores of queries and keys and their softmax, in floating point and exactly, for `yzflow_sparse_averaging.trained.attention_unit`."""
+"""Scores of queries and keys and their softmax, in floating point and exactly, for `attention_unit`."""
 
 from __future__ import annotations
 

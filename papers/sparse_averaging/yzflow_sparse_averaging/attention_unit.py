@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from dynamics.support import checks
 from dynamics.support.frozen import Frozen
-from yzflow_sparse_averaging.trained import _numerics
+from yzflow_sparse_averaging import _numerics
 
 __all__ = [
     "AttentionUnit",

@@ -1,4 +1,4 @@
-"""Settings of the property tests, and Ctrl-C as a terminal would send it."""
+"""What all folders of tests share: browsers, settings of the property tests, and Ctrl-C as a terminal would send it."""
 
 import signal
 
