@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import util
+
 # Package -> its folder in a clone.
 FOLDERS = {
     "yzflow_bounded_dyck": "papers/bounded_dyck",
@@ -21,3 +23,9 @@ def name_of(package: str) -> str:
 def cure(package: str) -> str:
     """The end of a sentence on something that a package brings, for where it is not installed."""
     return f"comes with {name_of(package)}: pip install -e {FOLDERS[package]}"
+
+
+def more() -> str:
+    """The end of a rule on names that papers bring: those of the mission that are not installed; else nothing."""
+    absent = [package for package in MISSION if util.find_spec(package) is None]
+    return "".join(f"; another {cure(package)}" for package in absent)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from dynamics.support import checks
+from dynamics.support import checks, distributions
 from yzflow import studies
 from yzflow.figures.registry import Entry, entries
 from yzflow.parts import paper_of
@@ -43,7 +43,7 @@ def find(name: str, paper: str | None = None) -> Entry:
     if not known and not studied:
         raise checks.reject("paper", f"have figures here; {studies.MISSING}", checks.brief(paper))
     near = checks.nearest(name, {one.name: (one.name, *map(str, one.numbers)) for one in (*known, *studied)})
-    rule = f"be the number or the name of one figure, such as {near}; `yzflow figures` lists all"
+    rule = f"be the number or the name of one figure, such as {near}; `yzflow figures` lists all{distributions.more()}"
     raise checks.reject("NAME", rule, checks.brief(name))
 
 

@@ -6,7 +6,7 @@ import importlib
 import sys
 from collections.abc import Callable
 
-from dynamics.support import checks
+from dynamics.support import checks, distributions
 from dynamics.support.content import module_of
 from yzflow import parts, studies
 from yzflow.sweeps.runs import Task, told
@@ -64,7 +64,7 @@ def resolve(task: str | Callable | Task) -> Task:
         if task not in known:
             near = checks.nearest(task, {name: (name,) for name in known})
             rule = f"be a function as 'module:function' or one of {len(known)} names, such as {near}"
-            raise checks.reject("task", rule, checks.brief(task))
+            raise checks.reject("task", rule + distributions.more(), checks.brief(task))
         return known[task]
     module, name = getattr(task, "__module__", None), getattr(task, "__qualname__", None)
     if not callable(task) or getattr(sys.modules.get(module or ""), name or "", None) is not task:
