@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynamics import Bags, Layer, Objective, SequenceClasses, Solver, Trajectory, _assembly, gradient_flow
+from dynamics.fields import orbits
 from dynamics.fields.symmetry import find_symmetry
 
 decoders = st.sampled_from(("full", "modified", "theory"))
@@ -290,7 +291,7 @@ def test_a_large_reduced_flow_says_the_same(decoder, monkeypatch):
     whole = gradient_flow(classes, solver=Solver(reduce="none"), **options)
     monkeypatch.setattr(_assembly, "_TABLES", 0)
     # With so few classes the theory's plain system would be cheaper; what is compared is the way of the reduced one.
-    monkeypatch.setattr("dynamics.fields.orbits._WORTH", 0.0)
+    monkeypatch.setattr(orbits, "_WORTH", 0.0)
     large = gradient_flow(classes, **options)
     assert large.dataset.attrs["reduction"].startswith("2 copies of 1 bags") and "entry" in large.dataset.dims
     np.testing.assert_allclose(large.dataset["loss"], whole.dataset["loss"], rtol=1e-9)
