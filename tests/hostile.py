@@ -1,7 +1,11 @@
 """Values that no argument expects, and what is wrong with how a call on them ends."""
 
+import copy
 import inspect
 import io
+import os
+import re
+import runpy
 import signal
 import warnings
 import zlib
@@ -12,6 +16,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from driving import LONG
+from matplotlib import pyplot
+from public import in_modules, public
 
 from dynamics import DivergenceError, IntegrationError
 from yzflow.testing import GRAMMAR, HOSTILE
@@ -127,3 +133,64 @@ def complaints(name, function, arguments, *, functions: Collection[str] = (), al
             shown = ", ".join(f"{argument} = {label}" for argument, label in labels.items())
             found.append(f"{name}({shown}): {wrong.splitlines()[0][:200]}")
     return found
+
+
+class Table:
+    """Valid calls of the public callables of some packages, from files ``calls.py`` of their tests.
+
+    Such a file has ``calls()``: name, as `public.name_of` gives it, -> (callable, arguments); and ``EXEMPT``: the
+    reason why something has no hostile calls -> names. It may have ``INNER``: a pattern of modules whose names are no
+    calls for users; ``FUNCTIONS``: arguments that are functions, and what those raise is not ours; ``LIMITS``: where a
+    limit stands that ends long calls -> its value in the tests; ``SLOW``: names that the long form alone calls.
+    """
+
+    def __init__(self, packages, *files):
+        self.packages, self.files = packages, [runpy.run_path(str(file)) for file in files]
+        self.exempt = {}
+        for file in self.files:
+            self.exempt |= {why: self.exempt.get(why, set()) | names for why, names in file["EXEMPT"].items()}
+
+    def _all(self, name):
+        return {entry for file in self.files for entry in file.get(name, ())}
+
+    def made(self, folder):
+        """The calls, made in a folder that takes the files of hostile paths too; the one value of a fixture."""
+        before = os.getcwd()
+        os.chdir(folder)
+        try:
+            table = {}
+            for file in self.files:
+                more = file["calls"]()
+                assert not table.keys() & more.keys(), "two files have a call of the same name"
+                table |= more
+            yield table
+        finally:
+            os.chdir(before)
+            pyplot.close("all")  # which `plot` without axes leaves open, as notebooks want it
+
+    def check_complete(self, table):
+        """Every public callable has a valid call or a reason, and nothing else has."""
+        inner = re.compile("|".join(file["INNER"].pattern for file in self.files if "INNER" in file))
+        stubbed, others = set(public(*self.packages)), set(in_modules(*self.packages, inner=inner))
+        exempt = set().union(*self.exempt.values())
+        # A method of what is in a stub stands for itself; elsewhere those of a class go with it.
+        needed = stubbed | {name for name in others if name.rsplit(".", 1)[0] not in exempt}
+        missing = sorted(needed - set(table) - exempt)
+        assert not missing, f"{missing}: without a valid call in `calls`, or a reason in `EXEMPT`"
+        assert not exempt & set(table), "both called and exempt"
+        assert not self.exempt.get(OURS, set()) & stubbed, "no user's by its reason, and in a stub"
+        assert exempt | set(table) <= stubbed | others | {name for name in table if name.endswith("__call__")}, "gone"
+        assert not without(table)
+        for name, (function, arguments) in table.items():
+            assert complaint(function, copy.copy(arguments)) is None, name
+
+    def check(self, table):
+        """Each call with hostile values in every argument in turn ends in a result or in our grammar."""
+        functions, slow, found = self._all("FUNCTIONS"), self._all("SLOW"), []
+        with pytest.MonkeyPatch.context() as patch:
+            for place, value in [pair for file in self.files for pair in file.get("LIMITS", {}).items()]:
+                patch.setattr(place, value)
+            for name, (function, arguments) in table.items():
+                if LONG or name not in slow:
+                    found += complaints(name, function, arguments, functions=functions)
+        assert not found, f"{len(found)} calls:\n" + "\n".join(found)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import pkgutil
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
-ROOT = Path(__file__).parents[1]
 PACKAGES = ("dynamics", "theory", "yzflow")
 # Methods of Python's own protocols that take what the user has at hand.
 SPECIAL = {f"__{name}__" for name in (
@@ -20,12 +21,15 @@ SPECIAL = {f"__{name}__" for name in (
 
 
 def stubs(*packages: str) -> Iterator[tuple[str, str]]:
-    """Package and name of each import of each stub."""
+    """Package and name of each import of each stub, but of what other distributions bring."""
     for package in sorted(packages):
-        for path in sorted((ROOT / package).rglob("__init__.pyi")):
-            owner = ".".join(path.parent.relative_to(ROOT).parts)
+        folder = Path(importlib.import_module(package).__file__ or "").parent
+        for path in sorted(folder.rglob("__init__.pyi")):
+            owner = ".".join(path.parent.relative_to(folder.parent).parts)
             for line in ast.parse(path.read_text(encoding="utf-8")).body:
                 assert isinstance(line, ast.ImportFrom), f"{path} has more than imports"
+                if line.module == "_elsewhere":
+                    continue
                 yield from ((owner, alias.asname or alias.name) for alias in line.names)
 
 
@@ -41,6 +45,28 @@ def public(*packages: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for owner, name in stubs(*{*packages, "yzflow"}):
         _add(found, getattr(importlib.import_module(owner), name), packages)
+    return found
+
+
+def in_modules(*packages: str, inner: re.Pattern[str]) -> dict[str, Any]:
+    """Functions and classes of all modules but ``inner`` ones, and their methods that take an argument."""
+    found = {}
+    for package in packages:
+        for info in pkgutil.walk_packages(importlib.import_module(package).__path__, package + "."):
+            if inner.search(info.name):
+                continue
+            module = importlib.import_module(info.name)
+            for name in getattr(module, "__all__", vars(module)):
+                thing = getattr(module, name)
+                if name.startswith("_") or getattr(thing, "__module__", None) != module.__name__ or not callable(thing):
+                    continue
+                key = f"{info.name}.{name}".split(".", 1)[1]
+                found[key] = thing
+                for method_name, method in vars(thing).items() if inspect.isclass(thing) else ():
+                    method = getattr(method, "__func__", method)
+                    private = method_name.startswith("_") and method_name != "__call__"
+                    if inspect.isfunction(method) and not private and _takes(method, but=1):
+                        found[f"{key}.{method_name}"] = method
     return found
 
 

@@ -8,10 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import hostile
 import matplotlib.figure
-import numpy as np
 import pytest
 import sweep_tasks
-import watched_layers
 from public import public
 
 import yzflow
@@ -32,7 +30,6 @@ ENGINES = {
 EXEMPT = {
     hostile.RECORD: {
         "audits.check.StatementVerdict", "audits.report.AuditReport", "reruns.RerunReport",
-        "watching.recorder.Recorder",
     },
     "data of a figure, which its paper's own function takes": {
         "figures.registry.Entry.__call__", "figures.registry.Entry.caption",
@@ -40,7 +37,7 @@ EXEMPT = {
 }  # fmt: skip
 EXEMPT_NAMES = set().union(*EXEMPT.values())
 FUNCTIONS = {"simulate"}
-STATEMENT = "Bounded Dyck: Corollary 2"  # whose proof is kept
+STATEMENT = "Scan and Snap: Lemma 2"  # whose proof is kept
 
 
 class Stopped(Exception):
@@ -53,7 +50,7 @@ def stopped(*given, **named):
 
 def parts():
     """Parts of a paper, as its fields are named."""
-    some = yzflow.papers()["bounded_dyck"]
+    some = yzflow.papers()["scan_and_snap"]
     whole = {part.name: getattr(some, part.name) for part in dataclasses.fields(some)}
     return whole | {"name": "A paper", "slug": "a_paper"} | dict.fromkeys(("statements", "figures"), ())
 
@@ -87,14 +84,6 @@ def calls(tmp_path_factory):
             drawing = {"ax": axes, "style": {"lines.linewidth": 2.0}}
             trajectory = {"eta_y": 0.1, "eta_z": 0.1, "steps": 1}
             sgd(classes, **trajectory).save("run.nc")
-            trained = watched_layers.Trained(watched_layers.classes_inside(vocab_size=8))
-            watching = {
-                "model": trained, "tokens": watched_layers.draw(trained.classes, 4, 8, np.random.default_rng(0)),
-                "attention": watched_layers.attention, "logits": watched_layers.logits, "optimizer": None,
-                "rates": (1.0, 0.1), "learning_rate": 0.1, "batch_size": 4, "n_classes": 3, "n_tokens": 8,
-                "predict_at": None, "inputs": None,
-            }  # fmt: skip
-            recorder = watched_layers.watched(trained, length=8, n=4, steps=2)
             yield {
                 "sweeps.sweep.sweep": (yzflow.sweep, swept | {"executor": pool, "workers": None}),
                 "load_sweep": (sweep.load_sweep, {"path": "sweep.nc"}),
@@ -147,20 +136,6 @@ def calls(tmp_path_factory):
                     name: value for name, value in vars(entry).items() if name != "__signature__"
                 } | {"compute": entry.compute, "claims": None}),
                 "figures.registry.draw": (figures.draw, {"name": entry.name, "stem": "drawn"}),
-                "watching.recorder.watch": (yzflow.watch, watching | {"path": None, "every": "log", "parts": None,
-                                                                    "resume_at": None}),
-                "watching.checkpoints.watch_checkpoints": (yzflow.watch_checkpoints, {
-                    "checkpoints": {2: trained, 5: lambda: trained}, **{name: value for name, value in watching.items()
-                                                                        if name != "model"},
-                    "model": None, "path": None, "parts": None}),
-                "watching.recorder.Recorder.report": (recorder.report, {"now": 1, "names": None}),
-                "watching.recorder.Recorder.step": (recorder.step, {"model": None, "at": None}),
-                "watching.recorder.Recorder.save": (recorder.save, {"path": "watched.nc"}),
-                "watching.report.WatchReport": (yzflow.WatchReport, {
-                    "recording": recorder.recording, "now": 1, "names": None}),
-                "watching.report.WatchReport.page": (recorder.report().page, {
-                    "path": "watched.html", "layer": 0, "head": 0}),
-                "watching.report.WatchReport.save": (recorder.report().save, {"path": "watched.nc"}),
                 "paper.Paper": (yzflow.Paper, parts()),
                 "paper.register": (yzflow.register, {"paper": next(iter(yzflow.papers().values()))}),
             }  # fmt: skip
