@@ -5,7 +5,8 @@
 The text is drawn: half of the words of a sequence are those of its topic, which is also the next token, and half are
 common to all topics. The recorder looks on at log-spaced steps, writes what rival theories foresee before the future is
 seen, and says in the end which theorems speak of the training and which rival was right. Writes each recording and its
-report, a page that works offline. Needs PyTorch: pip install -e '.[torch]'. Half a minute on two cores.
+report, a page that works offline. Needs PyTorch: pip install -e 'tools/watch[torch]'. Half a
+minute on two cores.
 """
 
 import numpy as np
@@ -73,7 +74,7 @@ def main(arguments: list[str] | None = None) -> int:
     script = scripts.Script(__doc__, out="watched", quick="64 steps instead of 1024")
     options = script.options(arguments)
     if torch is None:
-        script.error("PyTorch is missing: pip install -e '.[torch]'")
+        script.error("PyTorch is missing: pip install -e 'tools/watch[torch]'")
     torch.set_num_threads(1)  # for matrices as small as these more are no faster
     for name in RATES:
         torch.manual_seed(0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from importlib import util
 from typing import Any
 
@@ -29,10 +28,4 @@ def missing() -> set[str]:
 def __getattr__(name: str) -> Any:
     if name not in HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
-        package = importlib.import_module(HOMES[name])
-    except ModuleNotFoundError as error:
-        if error.name != HOMES[name]:  # something that the distribution itself needs
-            raise
-        raise ImportError(f"`yz.{name}` {distributions.cure(HOMES[name])}", name=HOMES[name]) from None
-    return getattr(package, name)
+    return getattr(distributions.load(HOMES[name], f"yz.{name}"), name)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 from importlib import util
+from typing import Any
 
 # Package -> its folder in a clone.
 FOLDERS = {
@@ -29,3 +31,19 @@ def more() -> str:
     """The end of a rule on names that papers bring: those of the mission that are not installed; else nothing."""
     absent = [package for package in MISSION if util.find_spec(package) is None]
     return "".join(f"; another {cure(package)}" for package in absent)
+
+
+def load(package: str, asked: str | None = None) -> Any:
+    """A package of another distribution, for ``asked``, a name of it.
+
+    Raises
+    ------
+    ImportError
+        If it is not installed: what is asked for, and how one gets it.
+    """
+    try:
+        return importlib.import_module(package)
+    except ModuleNotFoundError as error:
+        if error.name != package:  # something that the distribution itself needs
+            raise
+        raise ImportError(f"`{asked or package}` {cure(package)}", name=package) from None

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from theory.scan_and_snap._register import attention, beyond, classes, decoder, transition, visits
+from theory.scan_and_snap._register import assumptions, attention, beyond, classes, decoder, transition, visits
 from theory.scan_and_snap._register.common import COLUMNS, ENCLOSING, LEVELS
 
-__all__ = ["COLUMNS", "ENCLOSING", "LEVELS", "STATEMENTS"]
+__all__ = ["COLUMNS", "ENCLOSING", "LEVELS", "STATEMENTS", "assumptions"]
 
 STATEMENTS = (
     *decoder.STATEMENTS,

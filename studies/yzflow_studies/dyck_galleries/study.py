@@ -20,7 +20,7 @@ from matplotlib.patches import Rectangle
 from yzflow_bounded_dyck import DyckLanguage
 from yzflow_bounded_dyck import training as dyck
 
-from dynamics.support import checks
+from dynamics.support import checks, distributions
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLACK, BLUE, VERMILION, canvas, styled
 from yzflow.sweeps.runs import Task
@@ -78,7 +78,7 @@ def last_unmatched(prefix: Sequence[int]) -> list[tuple[int, int]]:
 
 def standard_run(configuration: Mapping[str, Any], seed: int) -> dict:
     """One standard 2-layer transformer trained on prefixes: maps of its last layer, accuracy."""
-    import yzflow_deep as transformers
+    transformers = distributions.load("yzflow_deep")
 
     language, positions = dyck.LANGUAGE, configuration["positions"]
     place = None if positions == "none" else positions
@@ -143,7 +143,7 @@ def swept(task: Task, grid: dict, seeds: Sequence[int], store: str | os.PathLike
     """
     with TemporaryDirectory(prefix="yzflow-") if store is None else nullcontext(store) as kept:
         found = sweep(task, grid, store=kept, seeds=seeds, workers=1, progress=progress)
-    if found["failed"].any():  # as all do without the extra `deep`
+    if found["failed"].any():  # as all do without yzflow-deep
         raise RuntimeError(f"a run of {task.name} failed: {found['error'].values[found['failed'].values][0]}")
     found = found.drop_vars(["failed", "error"])
     return found.isel({name: 0 for name, values in grid.items() if len(values) == 1}, drop=True)

@@ -5,12 +5,13 @@ from typing import Any
 import numpy as np
 
 from dynamics import Bags, Layer, sgd
+from dynamics.support import distributions
 from theory.values import Study
 
 
 def agree(tokens: int, length: int, rows: int, steps: int, eta: float) -> dict[str, float]:
     """How far Z and Y of a transformer with orthonormal embeddings are from the layer's after full-batch steps."""
-    import yzflow_deep as deep
+    deep = distributions.load("yzflow_deep")
 
     rng = np.random.default_rng(0)
     text = rng.integers(tokens, size=(rows, length + 1))

@@ -20,7 +20,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from dynamics.data.text import TextCorpus
-from dynamics.support import checks
+from dynamics.support import checks, distributions
 from yzflow import intervals
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLACK, CATEGORIES, canvas, ordered_colours, styled
@@ -75,7 +75,7 @@ def split(
     tokens: npt.ArrayLike, *, length: int = LENGTH, n_validation: int = _VALIDATION
 ) -> tuple[Sequences, Sequences]:
     """Windows of a text to train on, and every so many-th of them, ``n_validation`` in all, to measure on."""
-    import yzflow_deep as deep
+    deep = distributions.load("yzflow_deep")
 
     windows = deep.Sequences.from_tokens(tokens, length=length)
     if len(windows) < 2 * n_validation:
@@ -123,7 +123,7 @@ def trained(
     probe : int, optional
         How many of the validation windows have their maps recorded. Default: all.
     """
-    import yzflow_deep as deep
+    deep = distributions.load("yzflow_deep")
 
     tokens = synthetic_text(200_000) if tokens is None else tokens
     train, validation = split(tokens, length=length)

@@ -89,15 +89,15 @@ def test_maps_of_text_have_its_words():
         assert len(axes.get_yticklabels()) == axes.images[0].get_array().shape[0] == 20
 
 
-def test_without_the_extra_the_message_names_it():
+def test_without_transformers_the_message_names_their_distribution():
     python(
         "import sys\n"
-        "sys.modules['jax'] = sys.modules['equinox'] = None\n"
+        "sys.modules['yzflow_deep'] = None\n"
         "from yzflow_studies.ordinary_transformers.study import FIGURES\n"
         "try:\n"
         "    FIGURES[0](quick=True)\n"
         "except ImportError as error:\n"
-        "    assert \"pip install 'yzflow[deep]'\" in str(error), error\n"
+        "    assert 'comes with yzflow-deep: pip install -e tools/deep' in str(error), error\n"
         "else:\n"
         "    raise SystemExit('no error')\n"
     )

@@ -19,7 +19,7 @@ import xarray as xr
 from yzflow_bounded_dyck import DyckLanguage
 from yzflow_bounded_dyck import training as dyck
 
-from dynamics.support import checks, sealed
+from dynamics.support import checks, distributions, sealed
 from dynamics.support.netcdf import kept
 from yzflow import intervals
 from yzflow_studies.dyck_embeddings.study import random_variation, stack_share, variation
@@ -48,7 +48,7 @@ def words(language: DyckLanguage, name: str, *, n: int, seed: int = 0) -> Sequen
 
     Of the long ones only closing brackets from position 400 on count.
     """
-    import yzflow_deep as deep
+    deep = distributions.load("yzflow_deep")
 
     checks.one_of("name", name, tuple(_DRAWS))
     span = SPANS.get(name, SPANS["below 28"])
@@ -132,7 +132,7 @@ def trained(
         layer, head, row, position)`` on `training.probe_prefix` at the start and the end, ``parameters``, for
         `models`.
     """
-    import yzflow_deep as deep
+    deep = distributions.load("yzflow_deep")
 
     target = checks.positive("target", target)
     if target > 1:
@@ -181,7 +181,7 @@ def trained(
 
 def models(runs: xr.Dataset) -> list[Transformer]:
     """The transformers at the end of `trained`, seed by seed."""
-    import yzflow_deep as deep
+    deep = distributions.load("yzflow_deep")
 
     whole = runs.expand_dims(learning_rate=[0.0])
     return [deep.model_at(whole, seed=seed) for seed in runs["seed"].values]

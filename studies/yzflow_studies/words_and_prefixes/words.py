@@ -23,7 +23,7 @@ from yzflow_bounded_dyck import training as dyck
 
 from dynamics import Bags, Layer
 from dynamics.layer import moved
-from dynamics.support import checks
+from dynamics.support import checks, distributions
 from yzflow_studies.ordinary_dyck import deep
 
 KINDS = ("word", "prefix")
@@ -240,7 +240,7 @@ def standard_run(
     Its accuracies are those of ``n_closing`` test prefixes whose last bracket closes and of 100 whose last one opens;
     "all" weighs them as they occur.
     """
-    import yzflow_deep as transformers
+    transformers = distributions.load("yzflow_deep")
 
     runs = deep.trained(language, seeds=[seed], n_test=_N_UNUSED, store=checkpoints, **settings)
     model = transformers.model_at(runs.expand_dims("learning_rate"), seed=seed)

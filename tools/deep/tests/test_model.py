@@ -1,6 +1,8 @@
 """Transformers against what is independently known: the Y/Z layer, NumPy, finite differences, exact properties."""
 
 import functools
+import pickle
+import sys
 from dataclasses import replace
 
 import equinox as eqx
@@ -417,20 +419,52 @@ def test_architectures_refuse(options, message):
         Architecture(V, **options)
 
 
-# The extra
+# What is not installed
 
 
-def test_without_the_extra_everything_else_works_and_the_message_names_it():
+def test_without_jax_everything_else_works_and_kinds_of_files_are_known():
     code = (
         "import sys\n"
-        "sys.modules['jax'] = sys.modules['equinox'] = None\n"
-        "import dynamics, theory, yzflow.figures\n"
-        "assert 'jax' not in {name for name, module in sys.modules.items() if module is not None}\n"
+        "sys.modules['jax'] = sys.modules['equinox'] = sys.modules['optax'] = None\n"
+        "import dynamics, theory, yzflow.figures, yzflow_deep\n"
+        "from dynamics.support import sealed\n"
+        "from yzflow_deep.kinds import KINDS\n"
+        "assert KINDS.items() <= sealed.kinds().items()\n"
         "try:\n"
-        "    __import__('yzflow_deep')\n"
+        "    yzflow_deep.train\n"
         "except ImportError as error:\n"
-        "    assert \"pip install 'yzflow[deep]'\" in str(error), error\n"
+        "    assert error.name in ('jax', 'equinox'), error\n"
         "else:\n"
         "    raise SystemExit('no error')\n"
     )
     python(code)
+
+
+def test_kinds_of_files_and_public_names_are_known_before_jax_is_imported():
+    code = (
+        "import sys\n"
+        "import yzflow_deep\n"
+        "from yzflow_deep.kinds import KINDS\n"
+        "assert KINDS and 'train' in dir(yzflow_deep)\n"
+        "assert not {'jax', 'equinox', 'optax', 'yzflow_bounded_dyck'} & set(sys.modules)\n"
+        "yzflow_deep.train\n"
+        "assert 'jax' in sys.modules and 'yzflow_bounded_dyck' not in sys.modules\n"
+    )
+    python(code)
+
+
+@pytest.mark.parametrize("function", ["dyck_sequences", "dyck_insertions"])
+def test_without_languages_the_message_names_their_distribution(function, monkeypatch):
+    monkeypatch.setitem(sys.modules, "yzflow_bounded_dyck", None)
+    given = {"dyck_sequences": (None, [[0, 1]]), "dyck_insertions": (None,)}[function]
+    with pytest.raises(ImportError, match=r"yzflow-bounded-dyck: pip install -e papers/bounded_dyck$"):
+        getattr(deep, function)(*given)
+
+
+def test_what_is_public_can_be_pickled():
+    model = Transformer(Architecture(V, width=WIDTH), 0)
+    copy = pickle.loads(pickle.dumps(model))
+    assert copy.architecture == model.architecture
+    np.testing.assert_array_equal(copy.embedding, model.embedding)
+    for function in (deep.train, deep.load_training):
+        assert pickle.loads(pickle.dumps(function)) is function

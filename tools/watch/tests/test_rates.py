@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from yzflow_watch.kinds import adapter_of
+from yzflow_watch.kinds_of_models import adapter_of
 from yzflow_watch.rates import induced
 
 import yzflow as yz

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from yzflow_watch.gradients import CHANGED, LEFT, UNKNOWN
-from yzflow_watch.kinds import adapter_of
+from yzflow_watch.kinds_of_models import adapter_of
 from yzflow_watch.rates import induced
 from yzflow_watch.recording import LATER_FACTS, Recording
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from driving import example
-from yzflow_watch.kinds import adapter_of
+from yzflow_watch.kinds_of_models import adapter_of
 from yzflow_watch.recording import Recording
 
 import yzflow as yz

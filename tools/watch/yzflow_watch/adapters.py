@@ -1,6 +1,6 @@
 """Models that can be looked at: how attention and logits are had of each kind, and what it is built of.
 
-What stands in no table of `yzflow_watch.kinds` can be watched by two functions of the reader's.
+What stands in no table of `yzflow_watch.kinds_of_models` can be watched by two functions of the reader's.
 """
 
 from __future__ import annotations

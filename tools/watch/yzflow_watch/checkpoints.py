@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dynamics.support import checks
-from yzflow_watch.kinds import adapter_of
+from yzflow_watch.kinds_of_models import adapter_of
 from yzflow_watch.recorder import Recorder, watch
 from yzflow_watch.recording import Recording
 

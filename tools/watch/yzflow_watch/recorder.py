@@ -23,7 +23,7 @@ from yzflow_watch.adapters import Adapter, Matrices, first_line, of_functions, w
 from yzflow_watch.claimed import known_rivals
 from yzflow_watch.experiments import checked_inputs, tried
 from yzflow_watch.gradients import LEFT, TOLD
-from yzflow_watch.kinds import adapter_of
+from yzflow_watch.kinds_of_models import adapter_of
 from yzflow_watch.places import plain_steps
 from yzflow_watch.rates import induced
 from yzflow_watch.recording import AXES, FORMAT, JOINED, Recording

@@ -10,7 +10,7 @@ import xarray as xr
 from scipy.special import chdtri
 
 from dynamics import SequenceClasses
-from theory.scan_and_snap._register import assumptions
+from theory.scan_and_snap.statements import assumptions
 from yzflow.papers.scan_and_snap.settings import Setting
 from yzflow_watch.gradients import CHANGED, LEFT, TOLD
 from yzflow_watch.places import Place, but, least, plain_steps
