@@ -16,9 +16,9 @@ from collections.abc import Callable
 import numpy as np
 from yzflow_sparse_averaging import averaging
 from yzflow_sparse_averaging import instances as tasks
+from yzflow_sparse_averaging.attention_unit import attention_weights
 from yzflow_sparse_averaging.proofs import groups
 from yzflow_sparse_averaging.sizes import below_bound
-from yzflow_sparse_averaging.attention_unit import attention_weights
 from yzflow_studies.learning_match import study as learning_match
 from yzflow_studies.linear_query import study as linear_query
 from yzflow_studies.match2_margins import study as match2_margins
