@@ -16,13 +16,13 @@ import mpmath
 import numpy as np
 from flint import arb, arb_poly
 from matplotlib.figure import Figure
+from yzflow_enclose import Enclosure, enclose_flow
+from yzflow_enclose.fields import Field
+from yzflow_enclose.reading import read
+from yzflow_enclose.stepping import precision, taylor
 
 from benchmarks import Study
 from dynamics import SequenceClasses
-from theory.enclosures import Enclosure, enclose_flow
-from theory.enclosures.fields import Field
-from theory.enclosures.reading import read
-from theory.enclosures.stepping import precision, taylor
 from yzflow.figures.style import BLACK, BLUE, GREEN, VERMILION, styled
 
 TIMES = (1e2, 1e3, 1e4)

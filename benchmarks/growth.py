@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
+from yzflow_enclose import enclose_flow
 
 from benchmarks import Study, ensembles, seconds
 from dynamics import SequenceClasses, Solver, gradient_flow, sgd
-from theory.enclosures import enclose_flow
 from yzflow.figures.style import BLUE, styled
 
 RUNS, LONG = 3, 2.0

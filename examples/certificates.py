@@ -8,10 +8,11 @@ FOLDER/manifest.json` all of them.
 
 from pathlib import Path
 
+from yzflow_enclose import enclose_flow, manifests
+from yzflow_enclose.cells import Cell, decide_cell
+
 from dynamics import SequenceClasses
-from theory.enclosures import enclose_flow
-from theory.enclosures.cells import Cell, decide_cell
-from yzflow import manifests, scripts
+from yzflow import scripts
 from yzflow.audits.audit import audit
 
 

@@ -18,6 +18,8 @@ import xarray as xr
 import yzflow_deep as deep
 from driving import quietly
 from saved_kinds import parts
+from yzflow_enclose.cells import Cell
+from yzflow_enclose.keeping import kept, kept_cell
 from yzflow_sparse_averaging.trained.linear_query import LinearQueryUnit
 from yzflow_sparse_averaging.trained.qsa import train_qsa
 
@@ -26,8 +28,6 @@ from dynamics import SequenceClasses
 from dynamics.fields.table import SYSTEMS
 from dynamics.support.canonical import canonical
 from theory import statements
-from theory.enclosures.cells import Cell
-from theory.enclosures.keeping import kept, kept_cell
 from yzflow.audits import survival
 from yzflow.papers.scan_and_snap import survival as rows
 from yzflow.sweeps import cache
@@ -284,7 +284,7 @@ ANSWERED: dict[str, dict[str, Question]] = {
     "yzflow-certificate-2": {
         "certificate": Question(
             enclosed,
-            "theory.enclosures.keeping:enclose_flow",
+            "yzflow_enclose.keeping:enclose_flow",
             OTHER_DATA | {"a rate": {"eta_z": 0.4}, "bits": {"bits": 70}, "a decoder": {"decoder": "modified"}},
             versions=False,
         )
@@ -292,7 +292,7 @@ ANSWERED: dict[str, dict[str, Question]] = {
     "yzflow-cell-3": {
         "cell": Question(
             signs,
-            "theory.enclosures.cells:decide_cell",
+            "yzflow_enclose.cells:decide_cell",
             {
                 "claims": {"claims": [(0.0, 1.0, 2.0)]},
                 "a degree": {"degree": 2},

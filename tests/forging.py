@@ -6,11 +6,11 @@ import hashlib
 import math
 
 import numpy as np
+from yzflow_enclose import canonical, enclose_flow
+from yzflow_enclose.cells import Cell, decide_cell
+from yzflow_enclose.formulas import Unwritten
 
 from dynamics import Bags, SequenceClasses
-from theory.enclosures import canonical, enclose_flow
-from theory.enclosures.cells import Cell, decide_cell
-from theory.enclosures.formulas import Unwritten
 
 DECODERS = ("full", "modified", "theory")
 _BITS = (30, 36, 40, 53, 60, 80)

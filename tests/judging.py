@@ -6,11 +6,10 @@ with the simulator's.
 
 import numpy as np
 from flint import arb, arb_series, ctx
-
-from theory.enclosures import canonical
-from theory.enclosures.cells import Cell
-from theory.enclosures.reading import read
-from theory.enclosures.stepping import precision, taylor
+from yzflow_enclose import canonical
+from yzflow_enclose.cells import Cell
+from yzflow_enclose.reading import read
+from yzflow_enclose.stepping import precision, taylor
 
 DIGITS_BITS, TERMS, TINY = 260, 30, 1e-35
 

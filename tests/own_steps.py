@@ -1,8 +1,7 @@
 """Fields of closed forms for the bounds of a validated step."""
 
 import numpy as np
-
-from theory.enclosures.fields import VectorField
+from yzflow_enclose.fields import VectorField
 
 
 class Made(VectorField):

@@ -1,8 +1,9 @@
 """Small saved files of every kind that `yzflow.rerun` knows."""
 
+from yzflow_enclose import enclose_flow
+
 import yzflow as yz
 from dynamics.support.netcdf import save_dataset
-from theory.enclosures import enclose_flow
 
 CLASSES = yz.SequenceClasses.single_common_token(3, 20)
 STATEMENT = "Scan and Snap: Lemma 2"

@@ -10,14 +10,14 @@ import watched_layers
 import xarray as xr
 import yzflow_deep as deep
 from own_flows import Logistic
+from yzflow_enclose import Enclosure
+from yzflow_enclose.cells import Cell, CellEnclosure, decide_cell
 from yzflow_sparse_averaging.trained.qsa import load_training, train_qsa
 from yzflow_watch.recording import Recording
 
 import yzflow as yz
 from dynamics import linear_noise
 from dynamics.support import archive, netcdf, sealed
-from theory.enclosures import Enclosure
-from theory.enclosures.cells import Cell, CellEnclosure, decide_cell
 from yzflow.audits import survival
 from yzflow.sweeps.runs import Result, key
 from yzflow.sweeps.store import Store

@@ -1,7 +1,5 @@
-from . import enclosures as enclosures
 from . import statements as statements
 from . import symbolic as symbolic
-from .enclosures.enclosing import enclose as enclose
 from .scan_and_snap import attention as attention
 from .scan_and_snap import decoder as decoder
 from .scan_and_snap import early as early

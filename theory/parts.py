@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from dynamics.support import checks as required
@@ -16,6 +16,7 @@ __all__ = [
     "SHARPER",
     "Assumption",
     "Check",
+    "Claiming",
     "Clause",
     "Enclosing",
     "Erratum",
@@ -60,7 +61,7 @@ class Flows(Protocol):
     memo: dict  # for what several claims need
 
     def enclosure(self, level: str) -> Any:
-        """The `theory.enclosures.Enclosure` of one of the paper's levels."""
+        """The `yzflow_enclose.Enclosure` of one of the paper's levels."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,9 @@ class Assumption:
         return self.text.partition(": ")[0]
 
 
+Claiming = Callable[[Flows, str, float], Callable[[Any], Any]]
+"""From enclosed flows, a level and the tolerance to a claim about a moment, a `yzflow_enclose.Claim`."""
+
 Measure = Callable[[Runs, str], float]
 """What a check computes from simulations at a level: a relative error, or the relative violation of an inequality."""
 
@@ -106,24 +110,38 @@ class Enclosing:
     levels : tuple of str
         Those that can be.
     enclose : callable
-        (setting, level, t_end=.., max_seconds=.., folder=..) -> `theory.enclosures.Enclosure`; ValueError, with the
+        (setting, level, t_end=.., max_seconds=.., folder=..) -> `yzflow_enclose.Enclosure`; ValueError, with the
         reason, where there can be none.
     question : callable, optional
         (setting, level) -> the parts that the claim of its certificate must have; None where there can be none.
+    claims : mapping
+        Name -> claim, for the checks that name theirs.
     """
 
     levels: tuple[str, ...]
     enclose: Callable[..., Any]
     question: Callable[[Any, str], Mapping[str, Any] | None] | None = None
+    claims: Mapping[str, Claiming] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         required.attributes(self, [str], "levels")
         required.attributes(self, Callable, "enclose")
         required.attributes(self, Callable, "question", optional=True)
+        for claim in required.mapping("claims", self.claims).values():
+            required.function("claims", claim)
 
+    def claim_of(self, check: Check) -> Claiming | None:
+        """The claim of a check; None if it has none.
 
-Claiming = Callable[[Flows, str, float], Callable[[Any], Any]]
-"""From enclosed flows, a level and the tolerance to a claim about a moment, a `theory.enclosures.Claim`."""
+        Raises
+        ------
+        ValueError
+            If it names one that is not here.
+        """
+        required.instance("check", check, Check)
+        if not isinstance(check.claim, str):
+            return check.claim
+        return self.claims[required.one_of("claim", check.claim, tuple(self.claims))]
 
 
 @dataclass(frozen=True)
@@ -151,8 +169,9 @@ class Check:
         What this part of the statement assumes beyond the rest of it.
     suffices : tuple of Assumption, optional
         Of a check of what holds beyond the printed form: what it assumes in place of all that the statement assumes.
-    claim : callable, optional
-        What the check says of every time of an enclosed flow, in the form that the register stands for.
+    claim : callable or str, optional
+        What the check says of every time of an enclosed flow, in the form that the register stands for; or its name in
+        the paper's `Enclosing`.
     claim_until : float, optional
         The last time that the claim is about. Default: none.
     reversible : bool
@@ -174,7 +193,7 @@ class Check:
     expected: tuple[str, ...] = ()
     needed: bool = False
     assumptions: tuple[Assumption, ...] = ()
-    claim: Claiming | None = None
+    claim: Claiming | str | None = None
     claim_until: float | None = None
     reversible: bool = False
     suffices: tuple[Assumption, ...] | None = None
@@ -186,7 +205,9 @@ class Check:
         required.attributes(self, str, "name", "says")
         required.attributes(self, [str], "levels", "expected")
         required.attributes(self, Callable, "printed")
-        required.attributes(self, Callable, "corrected", "claim", optional=True)
+        required.attributes(self, Callable, "corrected", optional=True)
+        if not isinstance(self.claim, str):
+            required.attributes(self, Callable, "claim", optional=True)
         required.attributes(self, [Assumption], "assumptions")
         required.attributes(self, [Assumption], "suffices", optional=True)
         required.non_negative("tolerance", self.tolerance)

@@ -32,12 +32,12 @@ from ._elsewhere import Recorder as Recorder
 from ._elsewhere import WatchReport as WatchReport
 from ._elsewhere import averaging as averaging
 from ._elsewhere import balance as balance
+from ._elsewhere import enclose as enclose
+from ._elsewhere import enclosures as enclosures
 from ._elsewhere import watch as watch
 from ._elsewhere import watch_checkpoints as watch_checkpoints
 from ._theory import attention as attention
 from ._theory import decoder as decoder
-from ._theory import enclose as enclose
-from ._theory import enclosures as enclosures
 from ._theory import statements as statements
 from ._theory import symbolic as symbolic
 from .audits.audit import AuditReport as AuditReport

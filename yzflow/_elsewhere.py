@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import util
 from typing import Any
 
 from dynamics.support import distributions
@@ -14,18 +13,25 @@ HOMES = {
     "WatchReport": "yzflow_watch",
     "averaging": "yzflow_sparse_averaging",
     "balance": "yzflow_bounded_dyck",
+    "enclose": "yzflow_enclose",
+    "enclosures": "yzflow_enclose",
     "watch": "yzflow_watch",
     "watch_checkpoints": "yzflow_watch",
 }
 
 
+# Names of whole packages.
+_PACKAGES = ("enclosures",)
+
+
 def missing() -> set[str]:
     """The names whose distribution is not installed, which ``from yzflow import *`` leaves out."""
-    absent = {home for home in set(HOMES.values()) if util.find_spec(home) is None}
+    absent = {home for home in set(HOMES.values()) if not distributions.installed(home)}
     return {name for name, home in HOMES.items() if home in absent}
 
 
 def __getattr__(name: str) -> Any:
     if name not in HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(distributions.load(HOMES[name], f"yz.{name}"), name)
+    package = distributions.bring(HOMES[name], f"`yz.{name}`")
+    return package if name in _PACKAGES else getattr(package, name)

@@ -17,15 +17,14 @@ import xarray as xr
 
 from dynamics import Run, Trajectory
 from dynamics.fields.table import entry_of
-from dynamics.support import checks, files, sealed
+from dynamics.support import checks, distributions, files, sealed
 from dynamics.support.calls import Call
 from dynamics.support.content import changes
 from dynamics.support.origins import Code, Origin, check_is_here, read_outside
 from dynamics.support.provenance import environment
-from theory.enclosures import Enclosure
-from theory.enclosures.enclosing import enclosed_again
 from yzflow.audits.audit import Enclose, audit
 from yzflow.audits.check import OWN_ARGUMENTS, check
+from yzflow.audits.enclosing import EVIDENCE
 from yzflow.audits.report import as_json
 from yzflow.audits.survival import load as load_survival
 from yzflow.audits.survival import survival
@@ -161,6 +160,8 @@ def rerun(path: str | os.PathLike, *, progress: bool = False, **given: Any) -> R
         If the file is none of these, is damaged, does not say how it was made, or names code that nobody handed over.
     FileNotFoundError
         If there is none.
+    ImportError
+        If it is a certificate, or an audit in balls, and yzflow-enclose is not installed.
 
     Examples
     --------
@@ -327,10 +328,8 @@ def _survival(table: xr.Dataset, progress: bool) -> xr.Dataset:
 
 
 def _certificate(path: Path, progress: bool, flow: Any = None) -> RerunReport:
-    then = Enclosure.load(path)
-    if flow is not None:
-        then.opened(flow)
-    now = enclosed_again(then, progress=progress)
+    evidence = distributions.bring(EVIDENCE, "making a certificate again")
+    then, now = evidence.again(path, flow=flow, progress=progress)
     leaves, found = ({**one.arrays(), **dict(_leaves(dict(one.claimed)))} for one in (then, now))
     differences = tuple(_differences(leaves, found))
     report = RerunReport(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import importlib
 from importlib import util
-from typing import Any
+from types import ModuleType
 
 # Package -> its folder in a clone.
 FOLDERS = {
     "yzflow_bounded_dyck": "papers/bounded_dyck",
     "yzflow_deep": "tools/deep",
+    "yzflow_enclose": "tools/enclose",
     "yzflow_sparse_averaging": "papers/sparse_averaging",
     "yzflow_watch": "tools/watch",
 }
@@ -27,23 +28,40 @@ def cure(package: str) -> str:
     return f"comes with {name_of(package)}: pip install -e {FOLDERS[package]}"
 
 
-def more() -> str:
-    """The end of a rule on names that papers bring: those of the mission that are not installed; else nothing."""
-    absent = [package for package in MISSION if util.find_spec(package) is None]
-    return "".join(f"; another {cure(package)}" for package in absent)
+class Missing(ImportError):
+    """A distribution that is asked for is not installed."""
 
 
-def load(package: str, asked: str | None = None) -> Any:
-    """A package of another distribution, for ``asked``, a name of it.
+def installed(package: str) -> bool:
+    """Whether a package can be imported; it is not imported."""
+    return util.find_spec(package) is not None
+
+
+def bring(module: str, what: str = "") -> ModuleType:
+    """Import a module of another distribution.
+
+    Parameters
+    ----------
+    module : str
+        Its dotted name.
+    what : str
+        Begins the sentence for where the distribution is not installed. Default: the package's name.
 
     Raises
     ------
-    ImportError
-        If it is not installed: what is asked for, and how one gets it.
+    Missing
+        If it is not installed, with the cure.
     """
+    package = module.partition(".")[0]
     try:
-        return importlib.import_module(package)
+        return importlib.import_module(module)
     except ModuleNotFoundError as error:
         if error.name != package:  # something that the distribution itself needs
             raise
-        raise ImportError(f"`{asked or package}` {cure(package)}", name=package) from None
+        raise Missing(f"{what or f'`{package}`'} {cure(package)}", name=package) from None
+
+
+def more() -> str:
+    """The end of a rule on names that papers bring: those of the mission that are not installed; else nothing."""
+    absent = [package for package in MISSION if not installed(package)]
+    return "".join(f"; another {cure(package)}" for package in absent)

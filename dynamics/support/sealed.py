@@ -50,8 +50,6 @@ KINDS = {
     "yzflow-bags-2": Kind("a file of bags", "dynamics:Bags.load"),
     "yzflow-flow-ensemble-1": Kind("an ensemble of flows"),
     "yzflow-noise-1": Kind("the noise of a layer"),
-    "yzflow-certificate-2": Kind("a certificate", "theory.enclosures:Enclosure.load"),
-    "yzflow-cell-3": Kind("a certificate of a cell", "theory.enclosures.cells:CellEnclosure.load", remade=True),
     "yzflow-sweep-run-1": Kind("a run of a sweep", "yzflow.sweeps.store:Store.read", remade=True),
     "yzflow-runs-1": Kind("the runs of a store"),
     "yzflow-sweep-1": Kind("a sweep", "yzflow.sweeps.sweep:load_sweep"),

@@ -71,8 +71,9 @@ def _sources():
 _PLAIN = {"int", "float", "bool", "str", "list", "dict"}
 # A checker alone, which refuses what it does not know; fields in balls, whose base class does; and a figure of what has
 # a closed form for the theory flow alone.
-_OWN_EQUATIONS = {"yzflow/verify_flow.py", "yzflow/verify_cell.py", "theory/enclosures/fields.py",
-                  "theory/enclosures/moments.py", "theory/enclosures/reading.py",
+_OWN_EQUATIONS = {"tools/enclose/yzflow_enclose/verifier/verify_flow.py",
+                  "tools/enclose/yzflow_enclose/verifier/verify_cell.py", "tools/enclose/yzflow_enclose/fields.py",
+                  "tools/enclose/yzflow_enclose/moments.py", "tools/enclose/yzflow_enclose/reading.py",
                   "yzflow/papers/scan_and_snap/figures/transition.py"}  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from own_fields import blend, direct, lopsided, plain, register_blends, tilted
 from own_fields import table as table
 from scipy.integrate import solve_ivp
 from strategies import SEEDS
+from yzflow_enclose import enclose_flow
 
 from dynamics import (
     Bags,
@@ -36,7 +37,6 @@ from dynamics import (
 )
 from dynamics._engine.solver import METHODS
 from dynamics.optimizers.table import RULES, UpdateRule
-from theory.enclosures import enclose_flow
 
 pytestmark = pytest.mark.usefixtures("table")
 CLASSES = SequenceClasses.single_common_token(3, 40, common=1.0, distinct=[1.0, 0.6, 0.6])

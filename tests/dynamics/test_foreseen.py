@@ -6,6 +6,7 @@ import xarray as xr
 from yzflow_bounded_dyck import DyckLanguage, balance, pruning
 from yzflow_bounded_dyck.networks import ReluNetwork
 from yzflow_bounded_dyck.transformers import random_transformer
+from yzflow_enclose import enclose_flow
 from yzflow_sparse_averaging import instances as tasks
 from yzflow_sparse_averaging.trained.linear_query import LinearQueryUnit
 from yzflow_sparse_averaging.trained.qsa import train_qsa
@@ -25,7 +26,6 @@ from dynamics import (
     sgd_many,
 )
 from dynamics.support import checks
-from theory.enclosures import enclose_flow
 from theory.scan_and_snap import decoder
 
 HUGE = 10**12

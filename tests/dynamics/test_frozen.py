@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 from scipy.special import softmax
+from yzflow_enclose.enclosing import enclose_flow
 
 from dynamics import (
     Layer,
@@ -17,7 +18,6 @@ from dynamics import (
     sgd,
     stochastic_flow,
 )
-from theory.enclosures.enclosing import enclose_flow
 from theory.scan_and_snap import decoder
 from yzflow.papers.scan_and_snap.settings import Setting, single_common_token
 

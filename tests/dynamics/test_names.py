@@ -14,6 +14,7 @@ import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
+from yzflow_enclose import enclose_flow
 
 from dynamics import (
     Bags,
@@ -28,7 +29,6 @@ from dynamics import (
     stochastic_flow,
 )
 from dynamics.support import calls, display, names
-from theory.enclosures import enclose_flow
 
 WORDS, AFTER = ["the", "stray", "loyal"], ["cat", "dog"]
 ROWS = [[0.5, 0.5, 0], [0.5, 0, 0.5]]

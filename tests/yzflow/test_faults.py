@@ -16,11 +16,11 @@ import xarray as xr
 from driving import ROOT, assert_same_bits, quietly
 from saved import CLASSES, RATES
 from saved_kinds import IDENTITY
+from yzflow_enclose import enclose_flow
 from yzflow_sparse_averaging.trained.qsa import train_qsa
 
 import yzflow as yz
 from dynamics.support import files
-from theory.enclosures import enclose_flow
 from yzflow.audits.enclosing import Enclose
 from yzflow.sweeps.runs import Result, key
 from yzflow.sweeps.store import Store

@@ -126,7 +126,7 @@ def test_an_entry_point_is_the_only_other_way_to_a_flow(monkeypatch):
     known = origins.Origin(target, {"n_classes": 2, "vocab_size": 5, "ratio": 1.0, "speed": 0.1})
     assert type(known.make()).__name__ == "LateAttention"
     # Classes of modules that are imported, ours among them, are none of the table.
-    for other in ("dynamics.layer:Layer", "theory.enclosures.enclosure:Enclosure", "subprocess:Popen", target[:-1]):
+    for other in ("dynamics.layer:Layer", "yzflow_enclose.enclosure:Enclosure", "subprocess:Popen", target[:-1]):
         with pytest.raises(ValueError, match=r"`path` must name a flow that is known here: hand it over"):
             origins.Origin(other, {}).make()
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from matplotlib import image
 from matplotlib.figure import Figure
+from yzflow_enclose import enclose_flow
 
 from dynamics import SequenceClasses
-from theory.enclosures import enclose_flow
 from theory.statements import Statement
 from theory.trust import Label, Trust
 from yzflow.audits.report import AuditReport

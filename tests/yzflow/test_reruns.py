@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from saved import CLASSES, MADE, RATES, trajectory
+from yzflow_enclose import enclose_flow
 
 import yzflow as yz
 from dynamics.support.provenance import environment
-from theory.enclosures import enclose_flow
 from yzflow import reruns
 from yzflow.cli import main
 

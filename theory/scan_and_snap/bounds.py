@@ -173,7 +173,7 @@ def gamma_stages(runs: Runs, level: str) -> float:
     """gamma <= eta_Y t / K for t <= t0', and gamma <= 2 K ln(M eta_Y t / K) / (eta_Y t) in the second stage.
 
     Both constants are proved. With t >= 2 K ln M / eta_Y in the second stage the least constant is that of
-    `theory.scan_and_snap.ranges.late_constant`.
+    `yzflow_enclose.scan_and_snap.ranges.late_constant`.
     """
     arguments = decoder_arguments(runs)
     first = np.geomspace(1e-6, decoder.scanning_time(**arguments), 100)

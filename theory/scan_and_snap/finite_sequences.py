@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics import SequenceClasses
-from dynamics.support import checks
+from dynamics.support import checks, distributions
 from theory.scan_and_snap.bounds import inner_coefficients
-from theory.scan_and_snap.long_enough import LongEnough, long_enough
 from theory.statements import Runs
 
 __all__ = ["finite_length_drift", "finite_length_first_moves"]
@@ -135,16 +135,21 @@ def enumerated_rates(classes: SequenceClasses, length: int, logits: ArrayLike, *
 
 def wrong_lengths(runs: Runs, level: str) -> float:
     """Share of the lengths around `long_enough`, of four small tasks, at which the signs are not as it says."""
-    return _wrong_lengths(long_enough, False, SMALL)
+    return _wrong_lengths(_long_enough(), False, SMALL)
 
 
 def wrong_first_lengths(runs: Runs, level: str) -> float:
     """The same of the first moves, where the same sequences make the decoder, of two of them that need few tokens."""
-    return _wrong_lengths(long_enough, True, SMALL[:2])
+    return _wrong_lengths(_long_enough(), True, SMALL[:2])
+
+
+def _long_enough() -> Callable[..., Any]:
+    """`yzflow_enclose.scan_and_snap.long_enough.long_enough`, which computes in balls."""
+    return distributions.bring("yzflow_enclose.scan_and_snap.long_enough", "`long_enough`").long_enough
 
 
 @functools.cache
-def _wrong_lengths(enough: Callable[..., LongEnough], trained: bool, tasks: tuple) -> float:
+def _wrong_lengths(enough: Callable[..., Any], trained: bool, tasks: tuple) -> float:
     wrong = []
     for shares, vocab_size, logits in tasks:
         classes = SequenceClasses(shares, [0, 0], vocab_size=vocab_size)

@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from dynamics.support import checks
+from dynamics.support import checks, distributions
 from theory.scan_and_snap import tokens
 from theory.scan_and_snap.attention import full_flow_slowdown
 from theory.scan_and_snap.decoder import Decoder
-from theory.scan_and_snap.long_enough import LongEnough, long_enough
 
 _MOST_PAIRS = 3000  # of tokens of a class: about five seconds
 _EQUAL = 1e-12  # shares of classes that differ by rounding
@@ -69,14 +68,15 @@ def lengths(setting: Any) -> str:
     pairs = int((np.diff(classes.probabilities.indptr) ** 2).sum())
     if pairs > _MOST_PAIRS:
         raise checks.reject("data", f"have at most {_MOST_PAIRS:,} pairs of tokens within classes", f"{pairs:,}")
-    modified, full, trained = (_length(long_enough(classes, decoder=name)) for name in ("modified", "full", "trained"))
+    enough = distributions.bring("yzflow_enclose.scan_and_snap.long_enough", "`long_enough`").long_enough
+    modified, full, trained = (_length(enough(classes, decoder=name)) for name in ("modified", "full", "trained"))
     return (
         f"Theorem 2's signs hold at the start {modified} for Lemma 3's modified gradient, {full} for Lemma 1's where "
         f"long sequences made Y, and {trained} where the same sequences did, as in the first moves of SGD"
     )
 
 
-def _length(found: LongEnough) -> str:
+def _length(found: Any) -> str:
     if found.length is None:
         token = f"token {found.token} of query {found.query}"
         return f"at no large T ({token})" if found.decided else f"at a T that is open ({token})"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from theory.scan_and_snap._register import assumptions, attention, beyond, classes, decoder, transition, visits
-from theory.scan_and_snap._register.common import COLUMNS, ENCLOSING, LEVELS
+from theory.scan_and_snap._register.common import COLUMNS, FLOWS, LEVELS
 
-__all__ = ["COLUMNS", "ENCLOSING", "LEVELS", "STATEMENTS", "assumptions"]
+__all__ = ["COLUMNS", "FLOWS", "LEVELS", "STATEMENTS", "assumptions"]
 
 STATEMENTS = (
     *decoder.STATEMENTS,

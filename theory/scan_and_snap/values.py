@@ -9,8 +9,8 @@ import numpy as np
 from scipy.optimize import brentq
 
 from dynamics import SequenceClasses, gradient_flow
-from theory.scan_and_snap import attention, bounds, centred, decoder, ranges, residual
-from theory.scan_and_snap.long_enough import long_enough
+from dynamics.support import distributions
+from theory.scan_and_snap import attention, bounds, centred, decoder, residual
 from theory.scan_and_snap.proofs import concentration, lemma8_9, theorem4
 from theory.values import Study
 
@@ -50,6 +50,7 @@ def printed_order(exponent: float) -> dict[str, Any]:
 
 def late_constant(m: float, accuracy: float) -> dict[str, Any]:
     """The least constant of Lemma 9 from t >= 2 K ln M/eta_Y on, for all M, in balls, and what one M needs."""
+    ranges = distributions.bring("yzflow_enclose.scan_and_snap.ranges", "`late_constant`")
     found, one = ranges.late_constant(accuracy), ranges.late_ratio(m)
     low, high = float(found.lower()), float(found.upper())
     ends = {"above": math.floor(1e4 * low) / 1e4, "below": math.ceil(1e4 * high) / 1e4}
@@ -216,6 +217,11 @@ def rare_token(m: int) -> dict[str, Any]:
     }
 
 
+def _long_enough(*arguments: Any, **options: Any) -> Any:
+    module = distributions.bring("yzflow_enclose.scan_and_snap.long_enough", "`long_enough`")
+    return module.long_enough(*arguments, **options)
+
+
 def lengths(k: int, m: int, common: list[float]) -> dict[str, Any]:
     """From which T on Theorem 2's signs hold in expectation, for classes with one common token, and to order 1/T."""
     rows = []
@@ -224,7 +230,7 @@ def lengths(k: int, m: int, common: list[float]) -> dict[str, Any]:
         rho = float(classes.overlap()[0, 1])
         row: dict[str, Any] = {"k": k, "m": m, "rho": rho}
         for name in ("modified", "full", "trained"):
-            found = long_enough(classes, decoder=name)
+            found = _long_enough(classes, decoder=name)
             row |= {name: found.length, f"{name}_first_order": found.first_order, f"{name}_exact": found.exact}
             row |= {"fails": found.fails} if name == "modified" else {}
         rows.append(row)
@@ -240,7 +246,7 @@ def moved_lengths(k: int, m: int, common: float, eta_y: float, eta_z: float, by_
     rows = []
     for place, time in enumerate(times):
         z = flow["z"].isel(time=place).values
-        found = long_enough(classes, logits=z)
+        found = _long_enough(classes, logits=z)
         pulls = classes.probabilities.toarray()[:2] * np.exp(z[0])
         first, second = pulls / np.linalg.norm(pulls, axis=1, keepdims=True)
         rows.append({

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
@@ -9,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from dynamics import DivergenceError, IntegrationError
-from dynamics.support import checks, files
+from dynamics.support import checks, distributions, files
 from dynamics.support.progress import Progress
 from theory.statements import Check, Setting, Statement
 from theory.symbolic import Derivation, derived
 from theory.trust import Label, Trust
 from yzflow.audits.chosen import choose
-from yzflow.audits.enclosing import Decided, Enclose, FlowsInBalls
+from yzflow.audits.enclosing import Decided, Enclose, FlowsInBalls, flows_of
 from yzflow.audits.report import AuditReport
 from yzflow.audits.verdicts import Row, Verdict, judge
 from yzflow.paper import Paper
@@ -95,6 +96,8 @@ def audit(
     ------
     ValueError
         If ``only`` names a statement that is not in the register, or that several papers have.
+    ImportError
+        If ``enclose`` is given and yzflow-enclose is not installed.
     """
     chosen = choose(only)
     quick, seed = checks.flag("quick", quick), checks.integer("seed", seed, minimum=0)
@@ -109,11 +112,12 @@ def audit(
         paper: [Simulations(setting, seed=seed) for setting in settings(paper, quick=quick)]
         for paper in dict.fromkeys(one.paper for one in chosen if one.checks)
     }
-    balls = {
-        paper: [FlowsInBalls(runs.setting, part_of(paper, "enclosing"), enclose) for runs in own]
-        for paper, own in simulations.items()
-        if enclose is not None and part_of(paper, "enclosing") is not None
-    }
+    balls: dict[str, list[FlowsInBalls]] = {}
+    if enclose is not None:
+        enclosed_by_paper = {
+            paper: flows_of(paper, [runs.setting for runs in made], enclose) for paper, made in simulations.items()
+        }
+        balls = {paper: flows for paper, flows in enclosed_by_paper.items() if flows is not None}
     with Progress("audit", enabled=progress) as report:
         for i, statement in enumerate(chosen):
             report.update(i / len(chosen), statement.id)
@@ -124,7 +128,7 @@ def audit(
                 report.update((i + place / len(own)) / len(chosen), f"{statement.id} at {runs.setting.name}")
                 flows = balls[statement.paper][place] if statement.paper in balls else None
                 for check in statement.checks:
-                    table += [measure(statement, check, level, runs, flows) for level in check.levels]
+                    table += _measured(statement, check, runs, flows)
     enclosed = [flow for tasks in balls.values() for flows in tasks for flow in flows.flows.values()]
     call = {
         "only": None if only is None else [one.id for one in chosen],
@@ -189,6 +193,15 @@ def measure(statement: Statement, check: Check, level: str, runs: Simulations, f
         decided=decided,
         refuted=decided is not None and decided.refuted(runs.last(level)),
     )
+
+
+def _measured(statement: Statement, check: Check, runs: Simulations, flows: FlowsInBalls | None) -> list[Row]:
+    """The rows of a check on one setting; none, with a warning, where it needs a distribution that is not installed."""
+    try:
+        return [measure(statement, check, level, runs, flows) for level in check.levels]
+    except distributions.Missing as error:
+        warnings.warn(f"{statement.id}, {check.name!r} is not measured: {error}", UserWarning, stacklevel=3)
+        return []
 
 
 def _error(check: Check, found: Any) -> float:

@@ -1,14 +1,18 @@
-"""The audit's rows in balls: a check's claim, decided for every time of an enclosed flow."""
+"""What an audit holds of balls: how far flows are enclosed, and a check's claim decided for every time of one."""
 
 from __future__ import annotations
 
-import contextlib
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Protocol
 
-from dynamics.support import checks
-from theory.statements import Check, Enclosing, Setting
+from dynamics.support import checks, distributions
+from theory.statements import Check, Setting
+from yzflow.parts import part_of
+
+# The module of yzflow-enclose that makes the records below.
+EVIDENCE = "yzflow_enclose.evidence"
 
 
 @dataclass(frozen=True)
@@ -22,7 +26,7 @@ class Enclose:
     max_seconds : float
         For each flow; one that takes longer is enclosed as far as it goes, and its rows stay open from there on.
     folder : path-like, optional
-        Where certificates are kept, each of which ``python -m yzflow.verify`` checks.
+        Where certificates are kept, each of which ``yzflow verify`` checks.
 
     Raises
     ------
@@ -123,77 +127,29 @@ class EnclosedFlow:
         return f"{self.variables} variables, {self.steps} steps to t = {self.reached:g}{short}"
 
 
-class FlowsInBalls:
-    """The enclosed flows of one setting, each made on first use; what `theory.statements.Flows` asks for."""
+class FlowsInBalls(Protocol):
+    """The enclosed flows of one setting, as yzflow-enclose makes them."""
 
-    def __init__(self, setting: Setting, enclosing: Enclosing, how: Enclose):
-        self.setting = setting
-        self.memo: dict = {}
-        self.flows: dict[str, EnclosedFlow] = {}
-        self._how = how
-        self._enclosing = enclosing
-        self._made: dict[str, Any] = {}
+    @property
+    def flows(self) -> Mapping[str, EnclosedFlow]:
+        """Level -> its flow, of those that were asked for."""
 
     @property
     def levels(self) -> tuple[str, ...]:
         """Levels that can be enclosed."""
-        return self._enclosing.levels
-
-    def enclosure(self, level: str) -> Any:
-        """The flow of a level in balls.
-
-        Raises
-        ------
-        ValueError
-            If there is none, with the reason.
-        """
-        if level not in self._made:
-            self._made[level] = self._enclosed(level)
-        made = self._made[level]
-        if isinstance(made, str):
-            raise ValueError(made)
-        return made
-
-    def _enclosed(self, level: str) -> Any:
-        how = self._how
-        try:
-            made = self._enclosing.enclose(
-                self.setting, level, t_end=how.until, max_seconds=how.max_seconds, folder=how.folder
-            )
-        except ValueError as error:
-            self.flows[level] = EnclosedFlow(self.setting.name, level, 0, 0, 0.0, str(error))
-            return str(error)
-        facts = made.variables, len(made.steps), made.t_reached, made.reason
-        self.flows[level] = EnclosedFlow(self.setting.name, level, *facts)
-        if not made.steps:
-            return made.reason
-        return made
 
     def decide(self, check: Check, level: str) -> Decided | None:
         """Finding of balls on a check at a level; None if its claim is about nothing that they hold."""
-        if check.claim is None:
-            return None
-        until = min(self._how.until, check.claim_until or self._how.until)
-        try:
-            flow = self.enclosure(level)
-            until = min(until, flow.t_end)  # a paper may follow a flow less far, as to where it blows up
-            predicate = check.claim(self, level, check.tolerance)
-            found = flow.decide(predicate, until=until)
-        except ValueError as error:
-            return Decided(None, until, 0.0, None, str(error))
-        if found.value is not None and getattr(flow, "path", None) is not None:
-            _keep(flow, predicate, until)
-        reached = found.reached
-        reason = ""
-        if found.value is None:
-            reason = flow.reason if reached >= flow.t_reached else f"the balls are too wide at t = {reached:.4g}"
-        return Decided(found.value, until, reached, found.times, reason)
 
 
-def _keep(flow: Any, predicate: Any, until: float) -> None:
-    """Write a decided claim into the flow's certificate, if it is a formula: one that asks for bounds is not."""
-    before = flow.predicates
-    with contextlib.suppress(ValueError):
-        flow.record(predicate, until=min(until, flow.t_reached))
-    if flow.predicates != before:
-        flow.save(flow.path)
+def flows_of(paper: str, settings: Sequence[Setting], how: Enclose) -> list[FlowsInBalls] | None:
+    """The enclosed flows of each setting of a paper; None if the paper has none.
+
+    Raises
+    ------
+    ImportError
+        If yzflow-enclose is not installed, with the cure.
+    """
+    evidence = distributions.bring(EVIDENCE, "the option `enclose`")
+    enclosing = part_of(paper, "enclosing")
+    return None if enclosing is None else [evidence.FlowsInBalls(setting, enclosing, how) for setting in settings]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dynamics import DivergenceError, IntegrationError
-from dynamics.support import checks
+from dynamics.support import checks, distributions
 from theory.statements import Check, Statement
 from yzflow.audits import audit
 from yzflow.audits.case import OwnCase
@@ -82,13 +82,16 @@ def measure(
         for level in (own for own in check.levels if own in case.levels):
             of_row = statement.margins(case.setting, check, level)
             margins |= {text: min(margin, margins.get(text, margin)) for text, margin in of_row.items()}
-            if not _asks(check, level):
-                why = f"{check.name} has examples of its own, whatever the data"
-                absent.append(Absent(check.name, level, Outcome.NOT_RUN, why))
-                continue
             try:
+                if not _asks(check, level):
+                    why = f"{check.name} has examples of its own, whatever the data"
+                    absent.append(Absent(check.name, level, Outcome.NOT_RUN, why))
+                    continue
                 with np.errstate(all="ignore"):
                     row = audit.measure(statement, check, level, runs, None)
+            except distributions.Missing as error:
+                absent.append(_absent(check, level, error, ran=False))
+                continue
             except (ValueError, IntegrationError, DivergenceError) as error:
                 absent.append(_absent(check, level, error, ran=not runs.refused(error)))
                 continue
@@ -102,7 +105,7 @@ def measure(
     if statement.predicts is not None:
         try:
             predicted = checks.instance("predicts", statement.predicts(case.setting), str, rule="return words")
-        except ValueError as error:
+        except (ValueError, distributions.Missing) as error:
             absent.append(Absent("", "prediction", Outcome.NOT_RUN, str(error).splitlines()[0]))
     return rows, replace(case, margins=margins, predicted=predicted), tuple(absent), runs.modules
 

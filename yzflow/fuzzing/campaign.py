@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from dynamics.support import checks
+from dynamics.support import checks, distributions
 from dynamics.support.progress import Progress
 from theory import papers, statements
 from theory.statements import Check, Statement
 from yzflow.audits import audit, chosen, tried
-from yzflow.audits.enclosing import Enclose, FlowsInBalls
+from yzflow.audits.enclosing import EVIDENCE, Enclose, flows_of
 from yzflow.audits.survival import versioned
 from yzflow.fuzzing import blocks as engine
 from yzflow.fuzzing.blocks import (
@@ -185,14 +185,14 @@ def _campaign(asked: Asked, blocks: list[Tried], like: str = "") -> Campaign:
 
 
 def _violation(asked: Asked, found: Example, seed: int, like: str) -> Violation:
-    """A violation with the verdict of balls, and, where seeds are drawn, how many others fail."""
+    """A violation, with the verdict of balls where they can be had, and how many other seeds fail where any are drawn."""
     setting = asked.setting(Recorded(found.choices))
     name = max(found.shares, key=lambda check: found.shares[check])
     check = next(one for one in asked.checks if one.name == name)
-    enclosing = part_of(asked.statement.paper, "enclosing")
     decided = None
-    if enclosing is not None and asked.level in enclosing.levels:
-        decided = FlowsInBalls(setting, enclosing, Enclose()).decide(check, asked.level)
+    if distributions.installed(EVIDENCE.partition(".")[0]):
+        for flows in flows_of(asked.statement.paper, [setting], Enclose()) or ():
+            decided = flows.decide(check, asked.level) if asked.level in flows.levels else None
     fails = None
     runs = audit.Simulations(setting, seed=seed)
     audit.measure(asked.statement, check, asked.level, runs, None)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 
 from dynamics.support import checks
@@ -21,11 +22,12 @@ from yzflow.audits import formulas
 from yzflow.audits.examined import MARGINS, Examined, error_rows, head, margin_rows
 from yzflow.audits.outcomes import Column, Outcome
 from yzflow.audits.report import assumed
-from yzflow.pages import certified, kernel, live, strips
+from yzflow.pages import kernel, live, strips
 from yzflow.pages.explorer.registry import Panel, panels
 from yzflow.pages.files import file
 
 __all__ = [
+    "Attached",
     "badge",
     "badge_of",
     "document",
@@ -38,13 +40,32 @@ __all__ = [
 ]
 
 
+@dataclass(frozen=True)
+class Attached:
+    """A section of a page that another distribution makes.
+
+    Attributes
+    ----------
+    section : str
+        HTML.
+    scripts : str
+        Elements at the page's end.
+    policy : str
+        What these scripts may do besides running as they stand in the page.
+    """
+
+    section: str
+    scripts: str = ""
+    policy: str = ""
+
+
 def html(
     verdict: Examined,
     *,
     derivations: Sequence[Derivation] | None = None,
     index: str | None = None,
     note: str = "",
-    certificates: Sequence[certified.Certified] = (),
+    attached: Attached | None = None,
 ) -> str:
     """The page of what `yzflow.check` computed.
 
@@ -58,8 +79,8 @@ def html(
         Address of the index of all pages, to link to.
     note : str, optional
         Said below the badge.
-    certificates : sequence of yzflow.pages.certified.Certified
-        Of claims of the statement; the page has a button to verify each.
+    attached : Attached, optional
+        A further section, with what its scripts need.
     """
     checks.instance("verdict", verdict, Examined)
     statement = verdict.statement
@@ -81,7 +102,7 @@ def html(
         _numbers(verdict, "" if views is None else _plot(verdict, "errors")),
         _rests(verdict),
         kernel.section(statement),
-        certified.section(certificates),
+        "" if attached is None else attached.section,
         _margins(verdict),
         _errata(statement),
         _proof(derivations or (), verdict),
@@ -92,9 +113,9 @@ def html(
     return document(
         f"{statement.id}. {statement.title}",
         "\n".join(filter(None, parts)),
-        scripts=scripts + certified.scripts(certificates),
+        scripts=scripts if attached is None else scripts + attached.scripts,
         controls=views is not None,
-        policy=certified.POLICY if certificates else "",
+        policy="" if attached is None else attached.policy,
     )
 
 

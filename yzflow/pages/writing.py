@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from dynamics.support import checks
+from dynamics.support import checks, distributions
 from dynamics.support.files import writable
 from theory.statements import Statement
 from yzflow.audits.check import StatementVerdict, check
 from yzflow.audits.chosen import find
-from yzflow.pages import certified
-from yzflow.pages import verifier as bundles
 from yzflow.pages.files import save
 from yzflow.pages.statement import html
 
@@ -44,7 +42,7 @@ def page(
     progress : bool
         Show progress on standard error.
     certificates : sequence of path-like
-        Files that ``yzflow audit --enclose`` kept, or `theory.enclosures.Enclosure.save` wrote with recorded claims.
+        Files that ``yzflow audit --enclose`` kept, or `yzflow_enclose.Enclosure.save` wrote with recorded claims.
         The page holds them, and has a button to verify each where the page is opened.
     verifier : path-like, optional
         Write ``verifier.js``, which these buttons need, beside the page, from the two packages in this folder: pip and
@@ -62,12 +60,15 @@ def page(
         certificate decides no claim of the statement at one of its settings; or if a package cannot be had.
     FileNotFoundError
         If there is no such certificate.
+    ImportError
+        If certificates are given and yzflow-enclose is not installed.
     """
     found = find(statement)
     path = writable("path", path)
-    held = [certified.certified(found, one) for one in checks.instance("certificates", certificates, (list, tuple))]
-    if verifier is not None:
-        bundles.write(path.parent / bundles.NAME, verifier)
+    attached = None
+    if checks.instance("certificates", certificates, (list, tuple)) or verifier is not None:
+        certified = distributions.bring("yzflow_enclose.pages.certified", "a certificate on a page")
+        attached = certified.attached(found, certificates, beside=path, packages=verifier)
     verdict = check(statement, quick=quick, seed=seed, progress=progress)
-    save(html(verdict, certificates=held), path)
+    save(html(verdict, attached=attached), path)
     return verdict

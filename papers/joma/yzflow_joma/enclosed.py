@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from yzflow_enclose import Claim, Crossing, Enclosure, Quantity, erf, every, softmax
+
 import yzflow as yz
-from theory.enclosures import Claim, Crossing, Enclosure, Quantity, erf, every, softmax
 from theory.statements import Enclosing, Flows
 from yzflow_joma.flows import ReducedFlow
 from yzflow_joma.settings import LINEAR, NONLINEAR
@@ -90,4 +91,4 @@ def linear_form(flows: Flows, level: str, tolerance: float) -> Predicate:
     return predicate
 
 
-ENCLOSING = Enclosing((LINEAR, NONLINEAR), enclose)
+ENCLOSING = Enclosing((LINEAR, NONLINEAR), enclose, claims={"linear_form": linear_form, "turns_once": turns_once})

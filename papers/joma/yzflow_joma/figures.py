@@ -9,7 +9,6 @@ from matplotlib.figure import Figure
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import CATEGORIES, canvas, styled
 from yzflow_joma import finding, formulas
-from yzflow_joma.enclosed import turning_point
 from yzflow_joma.settings import PAPER, settings
 from yzflow_joma.tasks import drift
 
@@ -31,6 +30,8 @@ def joma_turning(run: xr.Dataset) -> Figure:
 
 
 def _turn(effort: Effort) -> xr.Dataset:
+    from yzflow_joma.enclosed import turning_point  # which needs yzflow-enclose
+
     setting = settings(quick=True)[0]
     run = setting.simulate("reduced flow, nonlinear", seed=0).dataset
     near = float(run["time"][int(run["entropy"].values.argmin())])

@@ -6,7 +6,7 @@ from typing import Any
 
 from theory.statements import Assumption, Check, Clause, Measure, Remark, Source, Statement
 from theory.symbolic import part
-from yzflow_joma import enclosed, measures
+from yzflow_joma import measures
 from yzflow_joma.proofs import counting, joint, linear_activation, nonlinear_activation, turning
 from yzflow_joma.settings import LINEAR, NONLINEAR
 
@@ -109,7 +109,7 @@ STATEMENTS = (
         r"\sqrt{\pi/2}\,\mathrm{erf}(v_j/\sqrt2) = \Delta_j t, \qquad t_\infty = \sqrt{\pi/2}/\Delta_{\max}",
         assumptions=(_given("one unit, zero start, E[g x] constant"),),
         prove=linear_activation.derive,
-        checks=_check("erf against Delta t", _REDUCED[:1], measures.linear_form, 1e-6, claim=enclosed.linear_form),
+        checks=_check("erf against Delta t", _REDUCED[:1], measures.linear_form, 1e-6, claim="linear_form"),
     ),
     _one(
         "Nonlinear activation",
@@ -160,7 +160,7 @@ STATEMENTS = (
             Clause(
                 "it turns",
                 prove=part(turning.derive, "start", "in the end", "late", prose=(turning.SLOWEST, turning.ZERO)),
-                checks=_check("falls, then rises", _REDUCED[1:], measures.turning, 0.0, claim=enclosed.turns_once),
+                checks=_check("falls, then rises", _REDUCED[1:], measures.turning, 0.0, claim="turns_once"),
                 assumptions=(_SPREAD,),
             ),
             Clause(

@@ -65,8 +65,7 @@ class Plane:
 def common_range(first: float, last: float) -> tuple[float, float]:
     """Weights of the common token for all overlaps rho from ``first`` to ``last``: sqrt(rho/(1 - rho) sum_l w_l^2)."""
     from flint import arb
-
-    from theory.enclosures.stepping import above, precision
+    from yzflow_enclose.stepping import above, precision
 
     squares = sum(weight**2 for weight in DISTINCT)
     with precision(80):
@@ -89,8 +88,8 @@ def _decided(
     plane: Plane, box: tuple[float, ...], asked: Sequence[str], t_end: float, folder: Path | None
 ) -> dict[str, tuple[int, float]]:
     """Value of each claim in a cell and up to which time it is proved, computed or as kept."""
-    from theory.enclosures.cells import Cell
-    from theory.enclosures.keeping import kept_cell
+    from yzflow_enclose.cells import Cell
+    from yzflow_enclose.keeping import kept_cell
 
     cell = Cell(plane.n_classes, plane.vocab_size, DISTINCT, 1.0, (box[2], box[3]), common_range(box[0], box[1]))
     signs = kept_cell(folder, cell, [row for name in asked for row in CLAIMS[name]], t_end=t_end, degree=_DEGREE)
@@ -119,8 +118,8 @@ def certified_cells(
     t_end : float
         Last time, SGD steps.
     folder : path-like, optional
-        Where what is decided is kept, in certificates that ``python -m yzflow.verify`` checks; one that is damaged, or
-        of another question, is made again.
+        Where what is decided is kept, in certificates that ``yzflow verify`` checks; one that is damaged, or of another
+        question, is made again.
     progress : bool
         Show progress on standard error.
 

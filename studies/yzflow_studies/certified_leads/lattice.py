@@ -19,7 +19,7 @@ from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLUE, VERMILION, canvas, styled
 
 if TYPE_CHECKING:
-    from theory.enclosures import Claim, Enclosure, Moment
+    from yzflow_enclose import Claim, Enclosure, Moment
 
 # K and M; and distinct tokens, twice as frequent as one another, of finding 8.
 _SIZES = ((2, 2), (3, 50))
@@ -74,7 +74,7 @@ def certified(
         ``value(claim, sizes, ratio, overlap)``: 1 proved for all t <= t_end, 0 refuted, -1 open; and ``reached``, up to
         which time it is proved.
     """
-    from theory.enclosures import kept
+    from yzflow_enclose import kept
 
     folder = None if folder is None else files.absolute("folder", folder, folder=True)
 

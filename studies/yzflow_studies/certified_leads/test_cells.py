@@ -5,9 +5,9 @@ import dataclasses
 import numpy as np
 import pytest
 from flint import arb
+from yzflow_enclose import cells
+from yzflow_enclose.stepping import precision
 
-from theory.enclosures import cells
-from theory.enclosures.stepping import precision
 from yzflow_studies.certified_leads import cells as certified_map
 from yzflow_studies.certified_leads import lattice
 from yzflow_studies.certified_leads.cells import CLAIMS, FALSE, OPEN, TRUE, Plane, shares

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+import yzflow_enclose as enclosures
 
-from theory import enclosures
 from yzflow_studies.certified_leads import lattice
 
 (LATTICE,) = lattice.FIGURES

@@ -78,7 +78,7 @@ def last_unmatched(prefix: Sequence[int]) -> list[tuple[int, int]]:
 
 def standard_run(configuration: Mapping[str, Any], seed: int) -> dict:
     """One standard 2-layer transformer trained on prefixes: maps of its last layer, accuracy."""
-    transformers = distributions.load("yzflow_deep")
+    transformers = distributions.bring("yzflow_deep")
 
     language, positions = dyck.LANGUAGE, configuration["positions"]
     place = None if positions == "none" else positions

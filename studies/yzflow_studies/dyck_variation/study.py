@@ -99,7 +99,7 @@ def probes(language: DyckLanguage) -> np.ndarray:
 
 def architecture(setting: Setting, language: DyckLanguage) -> Architecture:
     """A GPT of two layers and one head, as `yzflow_studies.ordinary_dyck.deep` trains it, by the setting."""
-    deep = distributions.load("yzflow_deep")
+    deep = distributions.bring("yzflow_deep")
 
     longest = deep_dyck.data(language, n=1).inputs.shape[1]
     return deep.Architecture(
@@ -151,7 +151,7 @@ def trained(
         Over seed: ``attention(time, probe, layer, row, position)`` at the start and the end, ``accuracy(closing)``,
         ``loss`` and ``diverged``.
     """
-    deep = distributions.load("yzflow_deep")
+    deep = distributions.bring("yzflow_deep")
 
     checks.instance("setting", setting, Setting)
     shape = architecture(setting, language)

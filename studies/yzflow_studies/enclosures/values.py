@@ -1,6 +1,7 @@
 """How large a population enclosures take."""
 
-from theory.enclosures.reading import MOST_VARIABLES
+from yzflow_enclose.reading import MOST_VARIABLES
+
 from theory.values import Study
 
 

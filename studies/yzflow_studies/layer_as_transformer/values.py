@@ -11,7 +11,7 @@ from theory.values import Study
 
 def agree(tokens: int, length: int, rows: int, steps: int, eta: float) -> dict[str, float]:
     """How far Z and Y of a transformer with orthonormal embeddings are from the layer's after full-batch steps."""
-    deep = distributions.load("yzflow_deep")
+    deep = distributions.bring("yzflow_deep")
 
     rng = np.random.default_rng(0)
     text = rng.integers(tokens, size=(rows, length + 1))

@@ -34,7 +34,7 @@ _ROWS, _COLUMNS = 16, 32  # prefixes are filled up to multiples of these, for wh
 @functools.lru_cache(maxsize=4)
 def data(language: DyckLanguage, *, kind: str = "word", n: int = 10_000, seed: int = 0) -> Sequences:
     """Training sequences, drawn targets; words or prefixes of fewer than 28 brackets."""
-    deep = distributions.load("yzflow_deep")
+    deep = distributions.bring("yzflow_deep")
 
     longest = _LONGEST if kind == "word" else _LONGEST + 1
     drawn = language.sample_sequences(n, max_length=longest, rng=np.random.default_rng([seed, 0]), kind=kind)
@@ -135,7 +135,7 @@ def trained(
         ``accuracy_after_closing(seed, length)`` of the prefixes whose last bracket closes: after an open one its own
         type is right, which a model may know and guess elsewhere.
     """
-    deep = distributions.load("yzflow_deep")
+    deep = distributions.bring("yzflow_deep")
 
     place = {"linear": 512, "learned": 2 * _LONGEST}.get(positions or "")
     architecture = deep.Architecture(

@@ -75,7 +75,7 @@ def split(
     tokens: npt.ArrayLike, *, length: int = LENGTH, n_validation: int = _VALIDATION
 ) -> tuple[Sequences, Sequences]:
     """Windows of a text to train on, and every so many-th of them, ``n_validation`` in all, to measure on."""
-    deep = distributions.load("yzflow_deep")
+    deep = distributions.bring("yzflow_deep")
 
     windows = deep.Sequences.from_tokens(tokens, length=length)
     if len(windows) < 2 * n_validation:
@@ -123,7 +123,7 @@ def trained(
     probe : int, optional
         How many of the validation windows have their maps recorded. Default: all.
     """
-    deep = distributions.load("yzflow_deep")
+    deep = distributions.bring("yzflow_deep")
 
     tokens = synthetic_text(200_000) if tokens is None else tokens
     train, validation = split(tokens, length=length)

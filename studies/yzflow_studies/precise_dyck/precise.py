@@ -48,7 +48,7 @@ def words(language: DyckLanguage, name: str, *, n: int, seed: int = 0) -> Sequen
 
     Of the long ones only closing brackets from position 400 on count.
     """
-    deep = distributions.load("yzflow_deep")
+    deep = distributions.bring("yzflow_deep")
 
     checks.one_of("name", name, tuple(_DRAWS))
     span = SPANS.get(name, SPANS["below 28"])
@@ -132,7 +132,7 @@ def trained(
         layer, head, row, position)`` on `training.probe_prefix` at the start and the end, ``parameters``, for
         `models`.
     """
-    deep = distributions.load("yzflow_deep")
+    deep = distributions.bring("yzflow_deep")
 
     target = checks.positive("target", target)
     if target > 1:
@@ -181,7 +181,7 @@ def trained(
 
 def models(runs: xr.Dataset) -> list[Transformer]:
     """The transformers at the end of `trained`, seed by seed."""
-    deep = distributions.load("yzflow_deep")
+    deep = distributions.bring("yzflow_deep")
 
     whole = runs.expand_dims(learning_rate=[0.0])
     return [deep.model_at(whole, seed=seed) for seed in runs["seed"].values]

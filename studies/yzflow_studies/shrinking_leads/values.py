@@ -4,9 +4,9 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from yzflow_enclose import enclose_flow
 
 from dynamics import SequenceClasses, gradient_flow
-from theory.enclosures import enclose_flow
 from theory.values import Study
 
 

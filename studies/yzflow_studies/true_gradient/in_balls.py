@@ -11,17 +11,17 @@ from typing import Any
 
 import flint
 import numpy as np
+from yzflow_enclose import ball, enclose, softmax
+from yzflow_enclose.stepping import precision
 
 from dynamics.support import checks
-from theory.enclosures import ball, enclose, softmax
-from theory.enclosures.stepping import precision
 from yzflow_studies.true_gradient.nearly_equal import checked
 
 _BITS = 302  # some 90 digits
 
 
 class Limit:
-    """The limit's flow in ln(1 + t), from Y = 0 at t = 0, for `theory.enclosures.enclose`."""
+    """The limit's flow in ln(1 + t), from Y = 0 at t = 0, for `yzflow_enclose.enclose`."""
 
     def __init__(self, spread: float, pull: float, ln_turned: float) -> None:
         self.initial = {"sum": 0.0, "difference": 0.0, "hub": np.zeros(4), "own": np.zeros(4)}
@@ -61,7 +61,7 @@ def enclosed(*, spread: float, pull: float, ln_turned: float, ln_t: float, bits:
     ln_t : float
         ln(1 + eta_Y t/K), above zero.
     bits : int
-        As for `theory.enclosures.enclose`.
+        As for `yzflow_enclose.enclose`.
 
     Returns
     -------

@@ -44,8 +44,7 @@ def features(*, spread: float, pull: float, ln_turned: float) -> list[list[str]]
     """
     spread, pull, _ = checked(spread, pull, ln_turned)
     import flint
-
-    from theory.enclosures.stepping import precision
+    from yzflow_enclose.stepping import precision
 
     with precision(_BITS):
         e, along = flint.arb(spread), flint.arb(pull) * flint.arb(spread)
@@ -142,8 +141,7 @@ def flow(rows: Sequence[Sequence[str]], *, ln_t: ArrayLike, step: float = 0.05) 
     if s[-1] > _LAST:
         raise checks.reject("ln_t", f"be at most {_LAST:g}", s[-1])
     import flint
-
-    from theory.enclosures.stepping import precision
+    from yzflow_enclose.stepping import precision
 
     with precision(_BITS):
         return _long(flint, [[flint.arb(str(x)) for x in row] for row in rows], s, step)

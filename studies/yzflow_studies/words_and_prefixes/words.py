@@ -240,7 +240,7 @@ def standard_run(
     Its accuracies are those of ``n_closing`` test prefixes whose last bracket closes and of 100 whose last one opens;
     "all" weighs them as they occur.
     """
-    transformers = distributions.load("yzflow_deep")
+    transformers = distributions.bring("yzflow_deep")
 
     runs = deep.trained(language, seeds=[seed], n_test=_N_UNUSED, store=checkpoints, **settings)
     model = transformers.model_at(runs.expand_dims("learning_rate"), seed=seed)

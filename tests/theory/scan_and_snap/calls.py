@@ -3,6 +3,7 @@
 # ruff: noqa: C408
 import hostile
 import numpy as np
+from yzflow_enclose.scan_and_snap import long_enough, ranges
 
 from dynamics import Bags, SequenceClasses
 from theory.scan_and_snap import (
@@ -12,8 +13,6 @@ from theory.scan_and_snap import (
     early,
     finite_sequences,
     late_attention,
-    long_enough,
-    ranges,
     token_estimates,
     tokens,
 )

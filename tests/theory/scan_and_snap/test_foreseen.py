@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from yzflow_enclose.scan_and_snap.long_enough import long_enough
 
 import yzflow as yz
 from dynamics import Objective, Optimizer, SequenceClasses, gradient_flow
 from theory.scan_and_snap import foreseen
-from theory.scan_and_snap.long_enough import long_enough
 from yzflow.papers.scan_and_snap.settings import own
 
 WEIGHTS = (0.9, 0.05, 0.05)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from theory.scan_and_snap import bounds, coverage, enclosed, foreseen, overlaps, visits
+from theory.scan_and_snap import bounds, coverage, foreseen, overlaps, visits
 from theory.scan_and_snap import measures as checks
 from theory.scan_and_snap._register import formulas as f
 from theory.scan_and_snap._register.assumptions import (
@@ -19,6 +19,7 @@ from theory.scan_and_snap._register.assumptions import (
 )
 from theory.scan_and_snap._register.common import (
     ALL,
+    FIRST_TIME,
     MODIFIED,
     PROOFS,
     PROVED_STAGES,
@@ -361,14 +362,14 @@ STATEMENTS = (
                         checks.remark1_corrected,
                         tolerance=0.02,
                         expected=("full flow",),
-                        claim_until=enclosed.EARLY,
+                        claim_until=FIRST_TIME,
                         says="the early slow-down",
                     ),
                     at_any_rates(
                         "early ratio against s",
                         checks.remark1_corrected,
                         level="full flow",
-                        claim_until=enclosed.EARLY,
+                        claim_until=FIRST_TIME,
                         tolerance=0.02,
                         suffices=(ZERO_DECODER, UNIFORM, EQUAL_OVERLAPS),
                     ),

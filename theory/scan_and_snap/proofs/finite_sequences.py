@@ -2,7 +2,7 @@ r"""The expected step over finite sequences: to order 1/T, between bounds at eve
 
 Start: the bag form of Lemma 1, v_l = E[f_l g_l - f_l^2 (f . g)] with f = (a N)/||a N||, a_l = exp(z_l) of the attention
 logits, for a signal g that stands still and counts N of S = T - 1 independent draws from P(.|n). The lengths that
-follow for given classes are those of `theory.scan_and_snap.long_enough`.
+follow for given classes are those of `yzflow_enclose.scan_and_snap.long_enough`.
 """
 
 from __future__ import annotations

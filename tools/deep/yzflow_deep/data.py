@@ -147,7 +147,7 @@ def dyck_sequences(
     """
     checks.one_of("first_layer", first_layer, ("trained", "minimal"))
     checks.one_of("targets", targets, ("drawn", "exact"))
-    checks.instance("language", language, distributions.load("yzflow_bounded_dyck").DyckLanguage)
+    checks.instance("language", language, distributions.bring("yzflow_bounded_dyck").DyckLanguage)
     encoded = [language.encode(prefix) for prefix in checks.listed("prefixes", prefixes, "be an iterable of prefixes")]
     if not encoded:
         raise checks.reject("prefixes", "hold at least one prefix", "none")
@@ -211,7 +211,7 @@ def dyck_insertions(language: DyckLanguage, *, first_layer: str = "trained") -> 
     `DyckLanguage.nested_pairs` has the same ones as bags of states.
     """
     checks.one_of("first_layer", first_layer, ("trained", "minimal"))
-    checks.instance("language", language, distributions.load("yzflow_bounded_dyck").DyckLanguage)
+    checks.instance("language", language, distributions.bring("yzflow_bounded_dyck").DyckLanguage)
     k, D = language.n_types, language.max_depth
     language.nested_pairs()  # refuses a language with too many
     rows, weights = [], []

@@ -1,0 +1,1 @@
+"""Scan and Snap in balls: its statements as claims about enclosed flows, and constants of its closed forms."""
