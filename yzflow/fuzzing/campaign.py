@@ -185,7 +185,7 @@ def _campaign(asked: Asked, blocks: list[Tried], like: str = "") -> Campaign:
 
 
 def _violation(asked: Asked, found: Example, seed: int, like: str) -> Violation:
-    """A violation, with the verdict of balls where they can be had, and how many other seeds fail where any are drawn."""
+    """A violation, with the verdict of balls where there is one, and how many others of the seeds fail."""
     setting = asked.setting(Recorded(found.choices))
     name = max(found.shares, key=lambda check: found.shares[check])
     check = next(one for one in asked.checks if one.name == name)

@@ -68,7 +68,7 @@ def page(
     attached = None
     if checks.instance("certificates", certificates, (list, tuple)) or verifier is not None:
         certified = distributions.bring("yzflow_enclose.pages.certified", "a certificate on a page")
-        attached = certified.attached(found, certificates, beside=path, packages=verifier)
+        attached = certified.on_page(found, certificates, beside=path, packages=verifier)
     verdict = check(statement, quick=quick, seed=seed, progress=progress)
     save(html(verdict, attached=attached), path)
     return verdict

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from yzflow_enclose import Enclosure, enclose_flow, keeping, march
+from yzflow_enclose.evidence import FlowsInBalls
 from yzflow_enclose.keeping import kept
 from yzflow_enclose.verifier import verify
 
@@ -18,7 +19,7 @@ from theory.statements import Enclosing
 from theory.trust import Trust
 from yzflow import cli
 from yzflow.audits import audit
-from yzflow.audits.enclosing import Decided, Enclose, FlowsInBalls
+from yzflow.audits.enclosing import Decided, Enclose
 from yzflow.papers.scan_and_snap.settings import Setting
 
 # rho = 0.16: outside Theorem 4's assumptions, and inside those of zero sums and Remark 1, which have none.

@@ -15,14 +15,15 @@ from click.testing import CliRunner
 from statement_pages import PROVED, invented
 from yzflow_enclose import certificate
 from yzflow_enclose.cells import Cell, decide_cell
+from yzflow_enclose.evidence import FlowsInBalls
 from yzflow_enclose.pages import certified, verifier
+from yzflow_enclose.scan_and_snap.enclosed import ENCLOSING
 from yzflow_enclose.verifier import verify
 
 from dynamics import SequenceClasses
-from theory.scan_and_snap.statements import ENCLOSING
 from theory.statements import REGISTER
-from yzflow import cli, pages
-from yzflow.audits.enclosing import Enclose, FlowsInBalls
+from yzflow import cli
+from yzflow.audits.enclosing import Enclose
 from yzflow.pages import statement, writing
 from yzflow.papers.scan_and_snap.settings import Setting
 
@@ -88,7 +89,7 @@ def too_much(claim):
 
 
 def page_of(path, *held):
-    text = statement.html(invented(LEADS, settings=1), derivations=[PROVED], certificates=held)
+    text = statement.html(invented(LEADS, settings=1), derivations=[PROVED], attached=certified.attached(held))
     path.write_text(text, encoding="utf-8")
     return path
 
@@ -186,7 +187,7 @@ def test_in_node_the_checker_says_the_same_and_refuses_changes(packages, kept, t
     paths = [*map(str, [kept, *wrong, tmp_path / "cell.npz", kept])]
     job.write_text(json.dumps({"wheel": verifier.WHEEL, "checker": certified.checker(), "certificates": paths}))
     program = Path(__file__).with_name("verified_in_node.mjs")
-    code = Path(pages.__file__).with_name("checking.js")
+    code = Path(certified.__file__).with_name("checking.js")
     run = subprocess.run(["node", program, tmp_path, code, job], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr[-2000:]
     first, *refused, other, last = map(json.loads, run.stdout.splitlines())

@@ -116,7 +116,7 @@ def _verdict(predicate: Predicate) -> str:
     return f"false at t = {predicate.times[1]:g}"
 
 
-def attached(
+def on_page(
     statement: Statement,
     certificates: Sequence[str | os.PathLike],
     *,
@@ -144,6 +144,11 @@ def attached(
     held = [certified(statement, path) for path in certificates]
     if packages is not None:
         verifier.write(beside.parent / verifier.NAME, packages)
+    return attached(held)
+
+
+def attached(held: Sequence[Certified]) -> Attached | None:
+    """The section of a page on certificates, with what its scripts need; nothing without any."""
     return Attached(section(held), scripts(held), POLICY) if held else None
 
 
