@@ -108,6 +108,7 @@ def audit(
             enclose = replace(enclose, folder=files.absolute("folder", enclose.folder, folder=True))
     proofs: dict[str, tuple[Label, ...]] = {}
     table: list[Row] = []
+    lacking: dict[str, str] = {}
     simulations = {
         paper: [Simulations(setting, seed=seed) for setting in settings(paper, quick=quick)]
         for paper in dict.fromkeys(one.paper for one in chosen if one.checks)
@@ -128,7 +129,9 @@ def audit(
                 report.update((i + place / len(own)) / len(chosen), f"{statement.id} at {runs.setting.name}")
                 flows = balls[statement.paper][place] if statement.paper in balls else None
                 for check in statement.checks:
-                    table += _measured(statement, check, runs, flows)
+                    table += _measured(statement, check, runs, flows, lacking)
+    for name, why in lacking.items():
+        warnings.warn(f"{name} is not measured: {why}", UserWarning, stacklevel=2)
     enclosed = [flow for tasks in balls.values() for flows in tasks for flow in flows.flows.values()]
     call = {
         "only": None if only is None else [one.id for one in chosen],
@@ -195,12 +198,14 @@ def measure(statement: Statement, check: Check, level: str, runs: Simulations, f
     )
 
 
-def _measured(statement: Statement, check: Check, runs: Simulations, flows: FlowsInBalls | None) -> list[Row]:
-    """The rows of a check on one setting; none, with a warning, where it needs a distribution that is not installed."""
+def _measured(
+    statement: Statement, check: Check, runs: Simulations, flows: FlowsInBalls | None, lacking: dict[str, str]
+) -> list[Row]:
+    """The rows of a check on one setting; none, and a reason in ``lacking``, where a distribution is not installed."""
     try:
         return [measure(statement, check, level, runs, flows) for level in check.levels]
     except distributions.Missing as error:
-        warnings.warn(f"{statement.id}, {check.name!r} is not measured: {error}", UserWarning, stacklevel=3)
+        lacking[f"{statement.id}, {check.name!r}"] = str(error)
         return []
 
 

@@ -15,7 +15,6 @@ from yzflow_enclose.verifier import verify
 import yzflow
 from dynamics import SequenceClasses
 from theory import papers, statements
-from theory.statements import Enclosing
 from theory.trust import Trust
 from yzflow import cli
 from yzflow.audits import audit
@@ -134,7 +133,8 @@ def test_nothing_is_said_of_times_that_a_paper_does_not_enclose():
         return papers.named("Scan and Snap").enclosing.enclose(*arguments, t_end=min(t_end, 2.0), **limits)
 
     check = statements.REGISTER[NUMBERS[0]].checks[0]
-    flows = FlowsInBalls(Setting("small", CLASSES, 1.0, 0.05, 3.0), Enclosing(("full flow",), short), Enclose(1e4))
+    enclosing = dataclasses.replace(papers.named("Scan and Snap").enclosing, enclose=short)
+    flows = FlowsInBalls(Setting("small", CLASSES, 1.0, 0.05, 3.0), enclosing, Enclose(1e4))
     assert flows.decide(check, "full flow").words == "true for all t <= 2"
 
 
