@@ -3,7 +3,6 @@
 # ruff: noqa: C408
 import hostile
 import numpy as np
-from yzflow_enclose.scan_and_snap import long_enough, ranges
 
 from dynamics import Bags, SequenceClasses
 from theory.scan_and_snap import (
@@ -18,7 +17,7 @@ from theory.scan_and_snap import (
 )
 
 EXEMPT = {
-    hostile.RECORD: {"scan_and_snap.long_enough.LongEnough", "scan_and_snap.tokens.WeakCorrelation"},
+    hostile.RECORD: {"scan_and_snap.tokens.WeakCorrelation"},
     # Parts of the table of survival: a protocol, a record of closed forms, and maps of datasets.
     hostile.OURS: {
         *(f"scan_and_snap.changed.{name}" for name in ("Growth", "Law", "cooled", "on_clock", "without_decay")),
@@ -33,15 +32,8 @@ EXEMPT = {
             f"scan_and_snap.late_attention.LateAttention.{name}"
             for name in ("conditions", "derivative", "exponent", "ln_t")
         ),
-        # Asked of a statement's settings; means in exact numbers, of which `long_enough` is made.
+        # Asked of a statement's settings.
         *(f"scan_and_snap.foreseen.{name}" for name in ("lengths", "slowdown", "transition")),
-        *(f"scan_and_snap.mean_features.{name}" for name in ("Around", "Means", "least_norm", "remainder", "sizes")),
-        "scan_and_snap.ranges.holds",
-        "scan_and_snap.ranges.late_constant",
-        "scan_and_snap.ranges.range_of",
-        "scan_and_snap.ranges.step_gap_below",
-        "scan_and_snap.ranges.supremum",
-        "scan_and_snap.ranges.transition",
     },
 }
 
@@ -99,10 +91,6 @@ def calls():
             n_classes=2, vocab_size=3, common=0.4, n_distinct=1, eta_y=1.0, eta_z=0.5)),
         "scan_and_snap.finite_sequences.finite_length_drift": (
             finite_sequences.finite_length_drift, dict(probabilities=[0.25, 0.75])),
-        "scan_and_snap.long_enough.long_enough": (
-            long_enough.long_enough, dict(classes=classes, decoder="full", logits=np.zeros((1, 3)))),
-        "scan_and_snap.long_enough.expected_rates": (
-            long_enough.expected_rates, dict(classes=classes, length=3, decoder="full", logits=np.zeros((1, 3)))),
         "scan_and_snap.token_estimates.TokenEstimates": (token_estimates.TokenEstimates, dict(bags=bags)),
         "scan_and_snap.token_estimates.TokenEstimates.interval": (estimates.interval, dict(token=0, next_token=0,
                                                                                            level=0.05)),
@@ -113,6 +101,4 @@ def calls():
         "scan_and_snap.tokens.common_probabilities": (tokens.common_probabilities, dict(classes=classes)),
         "scan_and_snap.tokens.distinct_probabilities": (tokens.distinct_probabilities, dict(classes=classes)),
         "scan_and_snap.tokens.weak_correlation": (tokens.weak_correlation, dict(overlap=np.eye(2), vocab_size=10)),
-        "scan_and_snap.ranges.brackets_transition": (ranges.brackets_transition, dict(factor=1, vocab_size=20.0)),
-        "scan_and_snap.ranges.late_ratio": (ranges.late_ratio, dict(vocab_size=20.0)),
     }  # fmt: skip

@@ -1,6 +1,7 @@
 """Valid calls of enclosures, of what they give to a predicate, and of what one is written with."""
 
 # ruff: noqa: C408
+import re
 from types import MappingProxyType
 
 import hostile
@@ -27,11 +28,22 @@ from yzflow_enclose import (
     some,
 )
 from yzflow_enclose.moments import Tube
+from yzflow_enclose.scan_and_snap import long_enough, ranges
 
 from dynamics import SequenceClasses
 
+# Modules whose names are no calls for users, but for those that the package itself offers.
+INNER = re.compile(r"\._|^yzflow_enclose\.(?!enclosure$|scan_and_snap\.(long_enough|ranges|mean_features)$)")
+# Arguments that are functions: what those raise is not ours.
+FUNCTIONS = {"function", "predicate"}
 EXEMPT = {
-    hostile.RECORD: {"enclosures.crossings.Crossing", "enclosures.decisions.Decision"},
+    hostile.RECORD: {"crossings.Crossing", "decisions.Decision", "scan_and_snap.long_enough.LongEnough"},
+    hostile.OURS: {
+        # Means in exact numbers, of which `long_enough` is made.
+        *(f"scan_and_snap.mean_features.{name}" for name in ("Around", "Means", "least_norm", "remainder", "sizes")),
+        *(f"scan_and_snap.ranges.{name}" for name in ("holds", "late_constant", "range_of", "step_gap_below")),
+        *(f"scan_and_snap.ranges.{name}" for name in ("supremum", "transition")),
+    },
 }
 
 
@@ -76,7 +88,7 @@ def calls():
     }  # fmt: skip
     operators = ("add", "sub", "mul", "truediv", "lt", "le", "gt", "ge", "rsub", "rtruediv")
     made = Quantity, dict(thin=quantity._thin, wide=quantity._wide, span=at._span, error=arb(0), slope_error=None)
-    found = {
+    return {
         "enclosing.enclose_flow": (enclose_flow, dict(
             data=classes, **rates, t_end=1.0, decoder="theory", bits=60, max_steps=50, max_seconds=5.0,
             progress=False)),
@@ -107,5 +119,10 @@ def calls():
         "elementary.ball": (ball, dict(value="0.1", radius=1e-9)),
         **{f"elementary.{f.__name__}": (f, floats) for f in (erf, sigmoid, softplus)},
         **{f"elementary.{f.__name__}": (f, floats | {"axis": 0}) for f in (logsumexp, softmax)},
+        "scan_and_snap.long_enough.long_enough": (
+            long_enough.long_enough, dict(classes=classes, decoder="full", logits=np.zeros((1, 3)))),
+        "scan_and_snap.long_enough.expected_rates": (
+            long_enough.expected_rates, dict(classes=classes, length=3, decoder="full", logits=np.zeros((1, 3)))),
+        "scan_and_snap.ranges.brackets_transition": (ranges.brackets_transition, dict(factor=1, vocab_size=20.0)),
+        "scan_and_snap.ranges.late_ratio": (ranges.late_ratio, dict(vocab_size=20.0)),
     }  # fmt: skip
-    return {f"enclosures.{name}": call for name, call in found.items()}
