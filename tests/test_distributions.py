@@ -1,0 +1,287 @@
+"""Papers and tools of the repository, found by their folders: distributions that use public names of each other."""
+
+import ast
+import itertools
+import re
+import sys
+from importlib import metadata
+
+import pytest
+from driving import ROOT, python
+from importing import (
+    CORE,
+    DISTRIBUTIONS,
+    OURS,
+    check_no_circle,
+    check_one_direction,
+    imports_of,
+    modules_of,
+    package_of,
+    tree_of,
+)
+
+import yzflow as yz
+from dynamics.support import distributions, sealed
+from yzflow import _elsewhere
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+# Modules that simulate: they import nothing that they are checked against.
+SIMULATORS = (
+    "yzflow_bounded_dyck.dyck",
+    "yzflow_bounded_dyck._dyck_kernels",
+    "yzflow_sparse_averaging.instances",
+    "yzflow_sparse_averaging.trained",
+    "yzflow_sparse_averaging._numerics",
+    "yzflow_sparse_averaging.attention_unit",
+    "yzflow_sparse_averaging.kinds",
+    "yzflow_deep",
+)
+# A paper as one writes it from outside, which the core does not list.
+OUTSIDE = "yzflow_joma"
+each = pytest.mark.parametrize("package", DISTRIBUTIONS)
+
+
+def project(package):
+    """What ``pyproject.toml`` says of the project."""
+    return tomllib.loads((DISTRIBUTIONS[package] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def needed(package):
+    """The names of the distributions that a distribution declares, also for some of its uses."""
+    given = project(package)
+    lines = itertools.chain(given["dependencies"], *given.get("optional-dependencies", {}).values())
+    return {re.match(r"[\w.-]+", line)[0] for line in lines}
+
+
+def private(name):
+    return any(part.startswith("_") and not part.endswith("__") for part in name.split("."))
+
+
+def private_uses(module):
+    """Private names of other packages of ours that a module imports, or takes from what it imports."""
+    others = {name for name in imports_of(module, at_import=False) if package_of(name) in OURS}
+    others = {name for name in others if package_of(name) != package_of(module)}
+    found = {name for name in others if private(name)}
+    last = {name.rpartition(".")[2] for name in others}
+    for node in ast.walk(tree_of(module)):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in last:
+            found |= {f"{node.value.id}.{node.attr}"} if private(node.attr) else set()
+    return sorted(found)
+
+
+# Each stands alone
+
+
+@each
+def test_a_distribution_has_all_that_one_needs(package):
+    folder = DISTRIBUTIONS[package]
+    for name in ("pyproject.toml", "README.md", f"{package}/py.typed"):
+        assert (folder / name).is_file(), name
+    assert list((folder / "tests").glob("test_*.py"))
+    assert project(package)["name"] == distributions.name_of(package)
+    assert project(package)["readme"] == "README.md" and "yzflow" in needed(package)
+
+
+@each
+def test_a_distribution_imports_public_names_only(package):
+    found = {module: names for module in modules_of(package) if (names := private_uses(module))}
+    assert not found
+
+
+@each
+def test_a_distribution_imports_no_other_that_it_does_not_declare(package):
+    others = {package_of(name) for module in modules_of(package) for name in imports_of(module, at_import=False)}
+    others &= set(DISTRIBUTIONS) - {package}
+    assert {distributions.name_of(other) for other in others} <= needed(package)
+
+
+@each
+def test_files_of_a_distribution_need_each_other_in_one_direction(package):
+    check_no_circle(package)
+    check_one_direction(package)
+
+
+def test_a_simulator_imports_no_formula_that_it_is_checked_against():
+    modules = [module for module in modules_of(*DISTRIBUTIONS) if module.startswith(SIMULATORS)]
+    assert {simulator for simulator in SIMULATORS if any(name.startswith(simulator) for name in modules)} == {
+        *SIMULATORS
+    }
+    for module in modules:
+        for name in imports_of(module, at_import=False):
+            inside = name.startswith(("dynamics", *SIMULATORS)) or name in DISTRIBUTIONS
+            assert inside or package_of(name) not in OURS, f"{module} imports {name}"
+
+
+def test_the_core_imports_no_distribution():
+    for module in modules_of(*CORE):
+        assert not [name for name in imports_of(module, at_import=False) if package_of(name) in DISTRIBUTIONS], module
+    # Nor by a name in a text, but where the distributions are listed, and where a paper has parts in a tool.
+    named = {
+        module
+        for module in modules_of(*CORE)
+        for node in ast.walk(tree_of(module))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if re.fullmatch(rf"({'|'.join(DISTRIBUTIONS)})([.:][\w.:]*)?", node.value)
+    }
+    assert named <= {"dynamics.support.distributions", "yzflow._elsewhere", "yzflow.papers.scan_and_snap"}
+
+
+# What is said where one is missing
+
+HIDE = '''
+import sys
+from importlib import metadata
+
+class Hide:
+    """A finder of modules that has none of the hidden ones."""
+
+    def __init__(self, finder):
+        self.finder = finder
+
+    def __getattr__(self, name):
+        return getattr(self.finder, name)
+
+    def find_spec(self, name, path=None, target=None):
+        return None if name.partition(".")[0] in HIDDEN else self.finder.find_spec(name, path, target)
+
+sys.meta_path[:] = map(Hide, sys.meta_path)
+kept = metadata.entry_points
+metadata.entry_points = lambda **chosen: [
+    point for point in kept(**chosen) if point.value.partition(":")[0].partition(".")[0] not in HIDDEN
+]
+'''
+
+
+def without(program, *hidden):
+    """The output of a program in a process that does not have these packages."""
+    return python(f"HIDDEN = {hidden!r}\n{HIDE}\n{program}")
+
+
+def test_every_distribution_is_listed_with_its_folder():
+    assert {package: ROOT / folder for package, folder in distributions.FOLDERS.items()} == {
+        package: folder for package, folder in DISTRIBUTIONS.items() if package != OUTSIDE
+    }
+    assert set(distributions.MISSION) <= set(distributions.FOLDERS)
+    assert distributions.cure("yzflow_watch") == "comes with yzflow-watch: pip install -e tools/watch"
+
+
+def test_names_from_elsewhere_are_public_there():
+    """Under the same name in the stub of their package, as the public face's stub says."""
+    face = ast.parse((ROOT / "yzflow" / "__init__.pyi").read_text(encoding="utf-8")).body
+    stubbed = {alias.name for line in face if line.module == "_elsewhere" for alias in line.names}
+    assert stubbed == set(_elsewhere.HOMES)
+    for name, home in _elsewhere.HOMES.items():
+        stub = (DISTRIBUTIONS[home] / home / "__init__.pyi").read_text(encoding="utf-8")
+        assert re.search(rf"\b{name} as {name}\b", stub), name
+
+
+@pytest.mark.slow
+def test_a_name_whose_distribution_is_missing_says_how_to_get_it():
+    told = without(
+        "import yzflow as yz\n"
+        "for name in yz._elsewhere.HOMES:\n"
+        "    try: getattr(yz, name)\n"
+        "    except ImportError as error: print(name, error.name, error, sep='|')\n"
+        "    else: print(name)",
+        *DISTRIBUTIONS,
+    )
+    assert told.splitlines() == [
+        f"{name}|{home}|`yz.{name}` {distributions.cure(home)}" for name, home in _elsewhere.HOMES.items()
+    ]
+
+
+@pytest.mark.slow
+def test_all_names_can_be_imported_where_distributions_are_missing():
+    everything = "from yzflow import *; import yzflow as yz; print(*yz.__all__)"
+    alone = set(without(everything, *DISTRIBUTIONS).split())
+    assert alone == set(yz.__all__) - set(_elsewhere.HOMES)
+    assert set(without(everything, "yzflow_watch").split()) == alone | {
+        name for name, home in _elsewhere.HOMES.items() if home != "yzflow_watch" and name in yz.__all__
+    }
+
+
+def test_what_a_distribution_itself_lacks_is_not_taken_for_it(monkeypatch):
+    def lacks(name):
+        raise ModuleNotFoundError("No module named 'torch'", name="torch")
+
+    monkeypatch.setattr(_elsewhere.importlib, "import_module", lacks)
+    with pytest.raises(ModuleNotFoundError, match=r"^No module named 'torch'$") as told:
+        _elsewhere.__getattr__("watch")
+    assert told.value.name == "torch"
+    with pytest.raises(AttributeError, match=r"^module 'yzflow._elsewhere' has no attribute 'nothing'$"):
+        _elsewhere.__getattr__("nothing")
+
+
+# Kinds of files
+
+
+@pytest.fixture
+def kinds_of(monkeypatch):
+    """The table of kinds of files with these entry points alone."""
+
+    def made(**points):
+        entries = [metadata.EntryPoint(name, value, sealed.FILES) for name, value in points.items()]
+        monkeypatch.setattr(sealed.metadata, "entry_points", lambda *, group: entries if group == sealed.FILES else ())
+        return sealed.kinds.__wrapped__()
+
+    return made
+
+
+GOOD = {"yzflow-made-up-1": sealed.Kind("made up")}
+NO_KIND = {"yzflow-made-up-1": "made up"}
+TAKEN = {"yzflow-made-up-2": sealed.Kind("made up"), "yzflow-run-1": sealed.Kind("another")}
+NO_TABLE = sealed.Kind("made up")
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("nothing.here:KINDS", "No module named 'nothing'"),
+        ("made_up_kinds:NOTHING", "has no attribute 'NOTHING'"),
+        ("made_up_kinds:NO_TABLE", "must be a dict"),
+        ("made_up_kinds:NO_KIND", "must map formats to Kinds"),
+        ("made_up_kinds:TAKEN", "must have formats of its own, but got 'yzflow-run-1'"),
+    ],
+)
+def test_kinds_of_files_that_cannot_be_had_are_left_out_with_a_warning(kinds_of, monkeypatch, name, why):
+    monkeypatch.setitem(sys.modules, "made_up_kinds", sys.modules[__name__])
+    with pytest.warns(UserWarning) as told:
+        found = kinds_of(bad=name, good="made_up_kinds:GOOD")
+    assert found == sealed.KINDS | GOOD
+    (warning,) = told
+    text = str(warning.message)
+    assert text.startswith(f"the kinds of files of {name} are left out: ") and why in text and "\n" not in text
+
+
+def test_kinds_of_files_of_one_distribution_are_not_those_of_another(kinds_of, monkeypatch):
+    monkeypatch.setitem(sys.modules, "made_up_kinds", sys.modules[__name__])
+    with pytest.warns(UserWarning, match="must have formats of its own, but got 'yzflow-made-up-1'"):
+        assert kinds_of(one="made_up_kinds:GOOD", two="made_up_kinds:GOOD") == sealed.KINDS | GOOD
+
+
+def table_of(value):
+    """The mapping that an entry point "module:name" names, as it is written."""
+    module, _, name = value.partition(":")
+    for line in tree_of(module).body:
+        if isinstance(line, ast.Assign) and [ast.unparse(target) for target in line.targets] == [name]:
+            return line.value
+    raise AssertionError(f"{module} has no {name}")
+
+
+@each
+def test_formats_in_the_sources_of_a_distribution_are_in_its_table(package):
+    """An entry point of its ``pyproject.toml`` names the table, which yzflow reads where it is installed."""
+    formats = {
+        node.value
+        for module in modules_of(package)
+        for node in ast.walk(tree_of(module))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if re.fullmatch(r"yzflow-[a-z-]+-\d+", node.value)
+    }
+    points = project(package).get("entry-points", {}).get(sealed.FILES, {})
+    known = {key.value for value in points.values() for key in table_of(value).keys}
+    assert known == formats - set(sealed.KINDS)
