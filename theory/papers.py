@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from dynamics.support import checks
-from dynamics.support.distributions import MISSION
+from dynamics.support.distributions import MISSION, plain
 from dynamics.support.origins import OURS, PAPERS, outside
 
 __all__ = ["GROUP", "built_in", "code_of", "left_out", "named", "papers", "register"]
@@ -72,8 +72,8 @@ def left_out() -> dict[str, str]:
 
 def named(name: str) -> Any:
     """The paper with this name, slug or either without capitals, as a person writes it; None if there is none."""
-    wanted = _plain(checks.instance("name", name, str))
-    return next((one for one in papers().values() if wanted in (_plain(one.name), _plain(one.slug))), None)
+    wanted = plain(checks.instance("name", name, str))
+    return next((one for one in papers().values() if wanted in (plain(one.name), plain(one.slug))), None)
 
 
 def register(paper: Any) -> None:
@@ -112,15 +112,11 @@ def _check(paper: Any) -> None:
 def _add(paper: Any, module: str) -> None:
     _check(paper)
     for other in _found.values():
-        if {_plain(paper.name), _plain(paper.slug)} & {_plain(other.name), _plain(other.slug)}:
+        if {plain(paper.name), plain(paper.slug)} & {plain(other.name), plain(other.slug)}:
             rule = f"have a name and a slug of its own, unlike {other.name} ({other.slug})"
             raise checks.reject("paper", rule, f"{paper.name} ({paper.slug})")
     _found[paper.slug] = paper
     _modules[paper.slug] = module
-
-
-def _plain(name: str) -> str:
-    return checks.plain(name.replace("_", " ").replace("-", " "))
 
 
 def _entry_points() -> list[metadata.EntryPoint]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from dynamics.support import checks
+from dynamics.support import checks, distributions
 from theory import papers
 
 __all__ = ["collected", "of_papers", "paper_of", "part_of", "parts"]
@@ -68,5 +68,5 @@ def paper_of(name: str) -> Any:
     found = papers.named(checks.instance("paper", name, str))
     if found is None:
         known = sorted(one.name for one in papers.papers().values())
-        raise checks.reject("paper", f"be one of {', '.join(known)}", checks.brief(name))
+        raise checks.reject("paper", f"be one of {', '.join(known)}{distributions.more(name)}", checks.brief(name))
     return found

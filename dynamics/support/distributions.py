@@ -6,16 +6,27 @@ import importlib
 from importlib import util
 from types import ModuleType
 
+from dynamics.support import checks
+
 # Package -> its folder in a clone.
 FOLDERS = {
     "yzflow_bounded_dyck": "papers/bounded_dyck",
     "yzflow_deep": "tools/deep",
     "yzflow_enclose": "tools/enclose",
+    "yzflow_joma": "papers/joma",
     "yzflow_sparse_averaging": "papers/sparse_averaging",
     "yzflow_watch": "tools/watch",
 }
 # Of these the papers that install together with the core, and of which its documentation speaks.
 MISSION = ("yzflow_bounded_dyck", "yzflow_sparse_averaging")
+# Name of a paper, or of a task of sweeps that it has -> its package.
+PAPERS = {
+    "Bounded Dyck": "yzflow_bounded_dyck",
+    "JoMA": "yzflow_joma",
+    "Sparse averaging": "yzflow_sparse_averaging",
+    "dyck": "yzflow_bounded_dyck",
+    "joma_drift": "yzflow_joma",
+}
 
 
 def name_of(package: str) -> str:
@@ -61,7 +72,20 @@ def bring(module: str, what: str = "") -> ModuleType:
         raise Missing(f"{what or f'`{package}`'} {cure(package)}", name=package) from None
 
 
-def more() -> str:
-    """The end of a rule on names that papers bring: those of the mission that are not installed; else nothing."""
-    absent = [package for package in MISSION if not installed(package)]
-    return "".join(f"; another {cure(package)}" for package in absent)
+def more(asked: str) -> str:
+    """The end of a rule on a name that papers bring: the distributions that are not installed; else nothing.
+
+    Parameters
+    ----------
+    asked : str
+        A paper, a statement "PAPER: NUMBER", a task or a figure. Where it says the paper, no other one is named.
+    """
+    whose = plain(asked.partition(":")[0])
+    meant = [package for name, package in PAPERS.items() if plain(name) == whose]
+    absent = [package for package in meant or MISSION if not installed(package)]
+    return "".join(f"; {'it' if meant else 'another'} {cure(package)}" for package in absent)
+
+
+def plain(name: str) -> str:
+    """The name of a paper as a person writes it, in small letters; a slug is the same name."""
+    return checks.plain(name.replace("_", " ").replace("-", " "))

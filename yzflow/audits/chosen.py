@@ -36,7 +36,7 @@ def find(statement: str | Statement, *, argument: str = "statement") -> Statemen
         several = ", ".join(f'"{entry.id}"' for entry in found)
         raise checks.reject(argument, f"name one of {several}", repr(statement))
     near = checks.nearest(statement, {entry.id: (entry.id, entry.number) for entry in register.values()})
-    rule = f"be in the register, as {near} are; `yzflow statements` lists all{distributions.more()}"
+    rule = f"be in the register, as {near} are; `yzflow statements` lists all{distributions.more(statement)}"
     raise checks.reject(argument, rule, checks.brief(statement))
 
 

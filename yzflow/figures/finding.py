@@ -43,8 +43,8 @@ def find(name: str, paper: str | None = None) -> Entry:
     if not known and not studied:
         raise checks.reject("paper", f"have figures here; {studies.MISSING}", checks.brief(paper))
     near = checks.nearest(name, {one.name: (one.name, *map(str, one.numbers)) for one in (*known, *studied)})
-    rule = f"be the number or the name of one figure, such as {near}; `yzflow figures` lists all{distributions.more()}"
-    raise checks.reject("NAME", rule, checks.brief(name))
+    rule = f"be the number or the name of one figure, such as {near}; `yzflow figures` lists all"
+    raise checks.reject("NAME", rule + distributions.more(name), checks.brief(name))
 
 
 def _only(name: str, known: Sequence[Entry]) -> Entry | None:

@@ -36,7 +36,7 @@ def of_a_file(name: str) -> Task:
     if name not in _handed:
         rule = (
             "be handed over by the person who calls, as a file does not decide what runs: task=FUNCTION, or "
-            "--task MODULE:FUNCTION on the command line"
+            f"--task MODULE:FUNCTION on the command line{distributions.more(name)}"
         )
         raise checks.reject("task", rule, f"{checks.brief(name)} in the file")
     return _handed[name]
@@ -64,7 +64,7 @@ def resolve(task: str | Callable | Task) -> Task:
         if task not in known:
             near = checks.nearest(task, {name: (name,) for name in known})
             rule = f"be a function as 'module:function' or one of {len(known)} names, such as {near}"
-            raise checks.reject("task", rule + distributions.more(), checks.brief(task))
+            raise checks.reject("task", rule + distributions.more(task), checks.brief(task))
         return known[task]
     module, name = getattr(task, "__module__", None), getattr(task, "__qualname__", None)
     if not callable(task) or getattr(sys.modules.get(module or ""), name or "", None) is not task:
