@@ -18,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from dynamics.support import checks
+from dynamics.support import checks, distributions
 from theory.values import Study, differences, stored
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class Room:
         return (self.folder / f"{part}.py").is_file()
 
     def _import(self, part: str) -> ModuleType:
-        return importlib.import_module(f"{self.module}.{part}")
+        return distributions.bring(f"{self.module}.{part}")
 
 
 @dataclass(frozen=True)

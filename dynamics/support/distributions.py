@@ -61,13 +61,13 @@ def bring(module: str, what: str = "") -> ModuleType:
     Raises
     ------
     Missing
-        If it is not installed, with the cure.
+        If a distribution of the repository is not installed, with the cure.
     """
-    package = module.partition(".")[0]
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        if error.name != package:  # something that the distribution itself needs
+        package = error.name or ""
+        if package not in FOLDERS:  # something that a distribution itself needs
             raise
         raise Missing(f"{what or f'`{package}`'} {cure(package)}", name=package) from None
 

@@ -16,24 +16,25 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
-from yzflow_watch import rivals
-from yzflow_watch.claimed import known_rivals
-from yzflow_watch.recording import Recording
-from yzflow_watch.report import WatchReport
 
 from dynamics.support.progress import Progress
 from yzflow.figures.registry import Entry
 from yzflow.figures.style import BLACK, BLUE, GREEN, ORANGE, VERMILION, canvas, styled
 from yzflow_studies import CLONE
 
+if TYPE_CHECKING:
+    from yzflow_watch.recording import Recording
+    from yzflow_watch.rivals import Rival
+
 # Where the past ends: no step yet, and parts of the training on a logarithmic axis.
 NOWS = {"before the first step": None, "a tenth": 0.1, "half": 0.5}
-NULLS = tuple(one.name for one in rivals.NULLS)
+NULLS = ("nothing changes", "frequent tokens gain", "anything is as likely")  # of `yzflow_watch.rivals`
+QUANTITIES = ("rises", "leads", "sparser", "turns")  # that theories foresee, there
 WRITTEN = NULLS[:2]  # those of the hypotheses: the last one came when scores had been seen
 BESIDE = (*NULLS, "Scan and Snap")
 LEVEL = 0.95
@@ -109,8 +110,10 @@ CLAIMS = (
 # The bench
 
 
-def theories() -> tuple[rivals.Rival, ...]:
+def theories() -> tuple[Rival, ...]:
     """Every theory that is known and the nulls, which come last; JoMA's is the clone's where it is not installed."""
+    from yzflow_watch.claimed import known_rivals
+
     found = list(known_rivals())
     folder = CLONE / "papers" / "joma"
     if "JoMA" not in [one.name for one in found] and folder.exists():
@@ -147,6 +150,8 @@ def recordings(
     progress : bool
         Show progress on standard error.
     """
+    from yzflow_watch.recording import Recording
+
     Path(store).mkdir(parents=True, exist_ok=True)
     found = []
     with Progress("bench, shuffled" if shuffled else "bench", enabled=progress) as report:
@@ -190,8 +195,11 @@ def scored(
         (setting,): runs that are None, and those that diverged, have NaN. What `GROUPED` names of the settings is a
         coordinate.
     """
+    from yzflow_watch import rivals
+    from yzflow_watch.report import WatchReport
+
     known = theories()
-    shape = (len(runs), len(NOWS), len(known), len(rivals.QUANTITIES))
+    shape = (len(runs), len(NOWS), len(known), len(QUANTITIES))
     values, beside = np.full(shape, np.nan), np.full((*shape[:3], len(BESIDE), shape[3]), np.nan)
     inside = np.zeros(shape[:2], dtype=bool)
     with Progress("scores", enabled=progress) as report:
@@ -222,7 +230,7 @@ def scored(
             "now": list(NOWS),
             "theory": [one.name for one in known],
             "rival": list(BESIDE),
-            "quantity": list(rivals.QUANTITIES),
+            "quantity": list(QUANTITIES),
             **{key: ("setting", [one[key] for one in settings]) for key in GROUPED},
         },
     )
@@ -240,7 +248,7 @@ def briers(
     As `yzflow_watch.rivals.score`, which is slower, has it where the other theory is the same.
     """
     found = []
-    for name in rivals.QUANTITIES:
+    for name in QUANTITIES:
         if name not in said or name not in other:
             found.append(np.nan)
             continue

@@ -5,6 +5,7 @@ import pytest
 import scipy.stats
 import watched_layers as layers
 import xarray as xr
+from driving import python
 from figure_rules import drawn
 from yzflow_watch import rivals
 
@@ -15,6 +16,27 @@ GIVEN = {
     "classes": 3, "queries": 2, "distinct": 2, "common": 2, "common_share": 0.4, "decay": 0.5, "leak": 0.0,
     "weights": "falling",
 }  # fmt: skip
+
+
+def test_nulls_and_quantities_are_those_of_the_recorder():
+    assert tuple(null.name for null in rivals.NULLS) == study.NULLS
+    assert tuple(rivals.QUANTITIES) == study.QUANTITIES
+
+
+def test_without_the_recorder_the_figure_is_listed_and_numbers_name_its_distribution():
+    python(
+        "import sys\n"
+        "sys.modules['yzflow_watch'] = None\n"
+        "from yzflow import studies\n"
+        "room = studies.find('which_theory')\n"
+        "assert room.figures\n"
+        "try:\n"
+        "    room.studies\n"
+        "except ImportError as error:\n"
+        "    assert 'comes with yzflow-watch: pip install -e tools/watch' in str(error), error\n"
+        "else:\n"
+        "    raise SystemExit('no error')\n"
+    )
 
 
 # The file
