@@ -3,7 +3,7 @@
 A few hundred runs of a small problem, made once, are a population whose mean is known exactly; replicates are seeds
 drawn from it with replacement. ``python -m benchmarks --only error_bars --out docs/benchmarks``; runs are kept in a
 folder below the system's for temporary files, so that an interrupted call goes on.
-Needs the studies: pip install -e studies.
+Needs the studies: pip install -r studies/requirements.txt.
 """
 
 from __future__ import annotations

@@ -4,14 +4,14 @@
 
 Setting of Figures 1, 3, 10 and Table 1 of Wen, Li, Liu, Risteski (2023), arXiv 2312.01429: GPTs of two and three
 layers, Adam, sequences of fewer than 28 brackets. Prints the findings and writes figures (PNG and PDF), their
-captions and the data (netCDF). After an interruption the same command goes on from its checkpoints. With --precise
-it trains Table 1 until 99.9% of the closing brackets of short words are right in its place, and replaces attention maps
-of trained models one by one.
+captions and the data (netCDF). After an interruption the same command goes on from its checkpoints. Needs
+yzflow-deep. With --precise it trains Table 1 until 99.9% of the closing brackets of short words are right in its place,
+and replaces attention maps of trained models one by one.
 
 Maps above the first layer differ between seeds more than random ones (the paper: about as much), and are mostly not
 stack-like (as in the paper). That the regulariser helps on long prefixes is not seen after this much training
 (studies/yzflow_studies/ordinary_transformers/page.md has the results of the defaults: 37 minutes of processor time).
-Needs yzflow-deep and the studies: pip install -e tools/deep -e studies.
+Needs the studies: pip install -e tools/deep -r studies/requirements.txt.
 """
 
 import time

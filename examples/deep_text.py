@@ -11,8 +11,8 @@ attention   attention maps over training, 1 and 3 layers
 flattening  one layer, vocabulary 10,000, T = 128, trained until entropy falls no more
 
 Default: the first two. Prints the findings and writes figures (PNG and PDF), their captions and the data (netCDF).
-After an interruption the same command goes on from its checkpoints. Needs yzflow-deep and the studies:
-pip install -e tools/deep -e studies.
+After an interruption the same command goes on from its checkpoints. Needs yzflow-deep and the studies: pip
+install -e tools/deep -r studies/requirements.txt.
 
 Agrees with the paper in that entropy falls as the learning rate grows, at equal numbers of steps. At equal learning
 rate x steps it does not differ beyond its errors, and attention slows down without freezing

@@ -9,10 +9,10 @@ brackets, Adam. Prints the findings and writes figures (PNG and PDF), their capt
 The first form trains on the last positions of prefixes, with exact targets; with --parts also layers with and without
 LN and a feed-forward part, and it shows what a residual link does to balance (finding 29). The
 second trains as the paper does, at all positions on the bracket that was drawn: on complete words (its Section 4), on
-prefixes (its App. D.2), or on both; the layer, or a standard 2-layer transformer (pip install -e tools/deep). It says
-what violation and the decoder at the mean prefix tell of long prefixes, with intervals, and goes on after an
-interruption from what is in DIR/store (studies/yzflow_studies/words_and_prefixes/page.md).
-Needs the studies: pip install -e studies.
+prefixes (its App. D.2), or on both; the layer, or a standard 2-layer transformer (yzflow-deep). It says what
+violation and the decoder at the mean prefix tell of long prefixes, with intervals, and goes on after an interruption
+from what is in DIR/store (studies/yzflow_studies/words_and_prefixes/page.md).
+Needs the studies: pip install -r studies/requirements.txt.
 """
 
 from pathlib import Path

@@ -5,7 +5,7 @@
 Two maps of 100 x 100 settings at each level of fidelity: when attention moves fastest, in units of the closed-form t*,
 and how much of its change is done at t*. And the collapse of gamma and of the common token's fall onto one curve: where
 it holds, and where it breaks. Writes figures (PNG and PDF) with captions made from the data, and the data (netCDF).
-Needs the studies: pip install -e studies.
+Needs the studies: pip install -r studies/requirements.txt.
 """
 
 from yzflow_studies.phase_diagram.study import FIGURES

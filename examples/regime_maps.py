@@ -4,7 +4,7 @@
 
 Each cell is the error of a statement against the full gradient flow and against SGD; the dashed line is where the full
 flow is predicted to be half as fast as the theory. The maps against the flow alone have 100 values on an axis,
-or as many as there are integers. Needs the studies: pip install -e studies.
+or as many as there are integers. Needs the studies: pip install -r studies/requirements.txt.
 """
 
 from yzflow_studies.regime_maps.study import MAP, grids, regime_map

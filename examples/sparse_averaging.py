@@ -4,10 +4,9 @@
 
 Sanford, Hsu, Telgarsky (2023), arXiv 2306.02896: units with random keys and on the moment curve, Match2 and Match3, the
 protocols behind the lower bounds, and one unit in training. Writes figures (PNG and PDF), their captions, the data
-(netCDF) and a summary. With --learn also what is learnt of Match2 and Match3 from examples, which needs jax, as
-yzflow-deep brings it (pip install -e tools/deep), and up to an hour of one core; its runs are kept in DIR/runs, where
-the same command goes on.
-Needs the studies: pip install -e studies.
+(netCDF) and a summary. With --learn also what is learnt of Match2 and Match3 from examples, which needs
+yzflow-deep (pip install -e tools/deep) and up to an hour of one core; its runs are kept in DIR/runs, where the same
+command goes on. Needs the studies: pip install -r studies/requirements.txt.
 """
 
 import math

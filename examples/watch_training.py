@@ -5,8 +5,8 @@
 The text is drawn: half of the words of a sequence are those of its topic, which is also the next token, and half are
 common to all topics. The recorder looks on at log-spaced steps, writes what rival theories foresee before the future is
 seen, and says in the end which theorems speak of the training and which rival was right. Writes each recording and its
-report, a page that works offline. Needs PyTorch: pip install -e 'tools/watch[torch]'. Half a
-minute on two cores.
+report, a page that works offline. Needs yzflow-watch and PyTorch: pip install -e 'tools/watch[torch]'. Half a minute on
+two cores.
 """
 
 import numpy as np

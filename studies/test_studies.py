@@ -2,6 +2,7 @@
 
 import ast
 import json
+import sys
 from importlib import metadata
 
 import pytest
@@ -15,6 +16,11 @@ from theory.values import Study
 from yzflow import cli, studies
 from yzflow.figures import entries
 from yzflow.sweeps import tasks
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 ROOMS = studies.rooms_of(yzflow_studies)
 FIGURES = {entry.name: entry for room in ROOMS.values() for entry in room.figures}
@@ -70,11 +76,42 @@ def test_every_study_is_listed_in_a_line():
     assert json.loads(study("--json").stdout) == {name: room.line for name, room in ROOMS.items()}
 
 
+def distribution(folder):
+    return tomllib.loads((ROOT / folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def test_one_file_installs_the_studies_with_what_they_need():
+    """Those of this repository, beside the core: an index has none of them."""
+    folder = ROOT / "studies"
+    needed = {name for name in distribution("studies")["dependencies"] if name.startswith("yzflow-")}
+    lines = (folder / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    listed = [line.removeprefix("-e ") for line in lines if line.startswith("-e ")]
+    names = [distribution(path)["name"] for path in listed]
+    assert {*names} == {*needed, "yzflow-studies"} and len(names) == len({*names})
+
+
+def test_the_studies_import_no_distribution_that_is_not_named():
+    """By what stands at the top of their modules: what a function imports is asked for where it is called."""
+    folder = ROOT / "studies"
+    named = {name.replace("-", "_") for name in distribution("studies")["dependencies"]} | {"yzflow_studies"}
+    imported = set()
+    for file in folder.glob("yzflow_studies/**/*.py"):
+        if file.name.startswith("test_"):
+            continue
+        for node in ast.parse(file.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ImportFrom):
+                imported.add((node.module or "").split(".")[0])
+            elif isinstance(node, ast.Import):
+                imported |= {alias.name.split(".")[0] for alias in node.names}
+    assert {name for name in imported if name.startswith("yzflow")} <= named
+
+
 def test_without_the_distribution_it_is_named(monkeypatch):
     monkeypatch.setattr(studies, "_registered", [])
     for arguments in ((), ("adam_reverses",)):
         shown = study(*arguments)
-        assert shown.exit_code == 2 and "`pip install -e studies`" in shown.stderr and "yzflow-studies" in shown.stderr
+        assert shown.exit_code == 2 and "yzflow-studies" in shown.stderr
+        assert "`pip install -r studies/requirements.txt`" in shown.stderr
         assert len(shown.stderr.splitlines()) == 1
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["GROUP", "Numbers", "Room", "draw", "find", "installed", "numbers", "register", "rooms", "rooms_of", "tasks"]
 
 GROUP = "yzflow.studies"
-MISSING = "studies are a distribution of their own, yzflow-studies: `pip install -e studies` in a clone"
+MISSING = "studies are a distribution, yzflow-studies: `pip install -r studies/requirements.txt` in a clone"
 
 _registered: list[ModuleType] = []
 

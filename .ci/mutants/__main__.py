@@ -45,22 +45,27 @@ SEED, SAMPLE = 24, 500
 RESULTS = HERE / "results.jsonl"  # kept with the script; a mutant's last line counts
 # Names: 500 of the 27227 mutants that there were, without those that are gone, and of the 1977 new ones the same share.
 DRAWN = HERE / "sample.txt"
-# Where mutants are drawn from. Not: files, archives and other support, deep models, registers of statements.
+# Where mutants are drawn from: a file is of the first that has it. Not: files, archives and other support, deep models,
+# registers of statements, and of papers what stands between them and the engines.
 SOURCES = {
     "dynamics": [
         "dynamics/_engine/*.py", "dynamics/_engine/sgd/*.py", "dynamics/_model/*.py", "dynamics/fields/*.py",
-        "dynamics/optimizers/*.py", "papers/sparse_averaging/yzflow_sparse_averaging/trained/*.py", "dynamics/data/*.py",
+        "dynamics/optimizers/*.py", "dynamics/data/*.py",
+        "papers/bounded_dyck/yzflow_bounded_dyck/dyck.py", "papers/bounded_dyck/yzflow_bounded_dyck/_dyck_kernels.py",
+        "papers/sparse_averaging/yzflow_sparse_averaging/instances.py",
+        "papers/sparse_averaging/yzflow_sparse_averaging/trained/*.py",
         "dynamics/bags.py", "dynamics/descent.py", "dynamics/ensemble.py", "dynamics/extensions.py", "dynamics/flow.py",
         "dynamics/layer.py", "dynamics/observables.py", "dynamics/options.py", "dynamics/trajectory.py",
     ],
-    "theory": ["theory/**/*.py"],
+    "theory": ["theory/**/*.py", "papers/*/yzflow_*/*.py", "papers/*/yzflow_*/proofs/*.py"],
 }  # fmt: skip
 # The tests that may kill them, without those that start processes, count threads or draw endlessly.
 TESTS = {
-    "dynamics": ["tests/dynamics", "dynamics"],
-    "theory": ["tests/theory", "theory"],
+    "dynamics": ["tests/dynamics", "dynamics", "papers/bounded_dyck", "papers/sparse_averaging"],
+    "theory": ["tests/theory", "theory", "papers/bounded_dyck", "papers/sparse_averaging"],
 }
-IGNORED = ["tools/deep/tests", "tests/dynamics/support", "tools/deep/yzflow_deep", "dynamics/support"]
+IGNORED = ["tests/dynamics/support", "dynamics/support"]
+FACES = ("kinds", "statements", "settings", "questions", "tasks", "values", "training", "constructions")  # of papers
 INTERPRETED = {"dynamics": "1", "theory": "0"}
 PER_TEST = {"dynamics": 0.8, "theory": 1.5}  # seconds; what takes longer is not traced to its end
 FIRST_TESTS, ALL_TESTS = 10.0, 300.0  # seconds of tests that a mutant meets at first, and what is left of it later
@@ -69,10 +74,15 @@ SLOW = 60.0  # seconds that are granted to a test that was not traced to its end
 
 def files(package: str) -> list[str]:
     """Source files that mutants are drawn from."""
+    earlier = {name for before in SOURCES if before < package for name in files(before)}
     found = {path for pattern in SOURCES[package] for path in ROOT.glob(pattern)}
-    names = sorted(str(path.relative_to(ROOT)) for path in found)
+    names = sorted({str(path.relative_to(ROOT)) for path in found} - earlier)
     return [
-        name for name in names if "_register/" not in name and not name.endswith(("statements.py", "theory/parts.py"))
+        name
+        for name in names
+        if "_register/" not in name
+        and not name.endswith(("statements.py", "theory/parts.py"))
+        and not (name.startswith("papers/") and ("joma" in name or Path(name).stem in FACES))
     ]
 
 
@@ -123,7 +133,7 @@ def copied(work: Path) -> Path:
             continue
         new.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(old, new)
-    for folder in ("dynamics", "theory"):
+    for folder in ("dynamics", "theory", "papers"):
         for cache in (ROOT / folder).rglob("__pycache__/*.nb[ic]"):
             new = copy / cache.relative_to(ROOT)
             new.parent.mkdir(parents=True, exist_ok=True)
@@ -151,8 +161,9 @@ def served(
     copy = copied(work)
     written = work / f"task_{os.getpid()}.json"
     written.write_text(json.dumps(task))
+    papers = ":".join(str(path.parent) for path in sorted(copy.glob("papers/*/yzflow_*")))
     environment = os.environ | {
-        "PYTHONPATH": f"{copy}:{HERE}", "MUTANTS_TASK": str(written), "NUMBA_DISABLE_JIT": "0" if jit else "1",
+        "PYTHONPATH": f"{copy}:{papers}:{HERE}", "MUTANTS_TASK": str(written), "NUMBA_DISABLE_JIT": "0" if jit else "1",
         "NUMBA_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1",
     }  # fmt: skip
     # The caller's own folder, as an editable installation may point to it, must not be found first.
@@ -209,9 +220,9 @@ def run(
         store = results(work, fresh, short)
         same = {name for name, said in judged().items() if said["verdict"] == "same"}
         known = {record["mutant"]: record["status"] for record in records(store)}
-        entries = []
+        entries, here = [], set(files(package))
         for mutant in sample(work, fresh)[:first]:
-            if mutant.file.split("/")[0] != package or (names and mutant.name not in names):
+            if mutant.file not in here or (names and mutant.name not in names):
                 continue
             open_still = again and known.get(mutant.name) in ("survived", "unreached") and mutant.name not in same
             if mutant.name in known and not (open_still or names):

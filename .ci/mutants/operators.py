@@ -63,6 +63,13 @@ class Mutant:
         return hashlib.sha256(key.encode()).hexdigest()[:12]
 
 
+def module_of(file: str) -> str:
+    """The name under which a file of the repository is imported, wherever its distribution stands."""
+    parts = Path(file).with_suffix("").parts
+    top = next((place for place, name in enumerate(parts) if name.startswith("yzflow_")), 0)
+    return ".".join(parts[top:]).removesuffix(".__init__")
+
+
 def mutants(root: Path, file: str) -> list[Mutant]:
     """All mutants of a file."""
     tree = ast.parse((root / file).read_text())

@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 
 import server
-from operators import Mutant
+from operators import Mutant, module_of
 
 TEST = "tests/yzflow/audits/test_audit.py::test_every_proof_holds_and_no_statement_that_should_hold_fails"
 
@@ -32,7 +32,7 @@ def main() -> None:
     todo = [Mutant(**one) for one in task["mutants"]]
     files = sorted({mutant.file for mutant in todo})
     for file in files:
-        importlib.import_module(file.removesuffix("/__init__.py").removesuffix(".py").replace("/", "."))
+        importlib.import_module(module_of(file))
     root = os.getcwd()
     tracer = coverage.Coverage(data_file=None, config_file=False, include=[os.path.join(root, f) for f in files])
     tracer.set_option("run:disable_warnings", ["no-data-collected"])

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import pytest
 from _pytest.runner import runtestprotocol
-from operators import Mutant, mutated
+from operators import Mutant, module_of, mutated
 
 # Of address space, for a fork: where it was measured, tests of the theory reach 1.4 GiB (exact integers of 4096 keys),
 # those of the simulators 1.6 (threads), and hostile tests grant each call 4 GiB above what the process has. A lower
@@ -51,8 +51,7 @@ def pytest_runtestloop(session):
         if "::" in name:
             everything.setdefault(name.split("::")[0], []).extend(items)
     for file in task["files"]:
-        module = file.removesuffix("/__init__.py").removesuffix(".py").replace("/", ".")
-        importlib.import_module(module)
+        importlib.import_module(module_of(file))
     gc.collect()
     alive = _alive(task["files"])
     gc.freeze()  # a collection in a fork would copy all pages that it looks at

@@ -41,7 +41,7 @@ def test_the_help_marks_what_needs_the_studies(tmp_path):
     shown = CliRunner().invoke(main, ["example", "--help"]).stdout
     assert needing and {name for name in trees if f"  {name} * " in shown} == needing
     assert all(f"  {name} " in shown for name in examples.names())
-    assert "* needs the studies: `pip install -e studies` in a clone" in shown
+    assert "* needs the studies: `pip install -r studies/requirements.txt` in a clone" in shown
     assert CliRunner().invoke(main, ["example"]).stdout == shown
     without = CliRunner().invoke(main, ["example", "--copy", str(tmp_path)])
     assert without.exit_code == 2 and "Missing argument 'NAME'" in without.stderr

@@ -130,7 +130,7 @@ class _Example(Command):
         with formatter.section("Examples"):
             formatter.write_dl([(f"{name} *" if examples.of_studies(name) else name, names[name]) for name in names])
             formatter.write_paragraph()
-            formatter.write_text("* needs the studies: `pip install -e studies` in a clone")
+            formatter.write_text("* needs the studies: `pip install -r studies/requirements.txt` in a clone")
 
 
 @click.command(cls=_Example, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})

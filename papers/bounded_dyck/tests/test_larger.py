@@ -85,7 +85,7 @@ def test_a_layer_hands_on_behind_a_link_of_weight_one_alone():
 
 @pytest.mark.slow
 def test_a_GPT_hands_on_too_unless_LN_stands_on_the_residual_stream():
-    deep = pytest.importorskip("yzflow_deep", reason="the extra `deep` is not installed")
+    deep = pytest.importorskip("yzflow_deep", reason="yzflow-deep is not installed")
     import equinox as eqx
 
     tokens = np.array([0, 3, 1, 2, 4])

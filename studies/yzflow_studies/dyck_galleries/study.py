@@ -2,7 +2,7 @@
 
 Wen, Li, Liu, Risteski (2023), arXiv 2312.01429, Appendices B.1 and D.2. Our text of the paper has no captions: what a
 figure shows is taken from the sentences that name it. The hypotheses below were written, with seeds and statistics,
-before any of the runs was made. The extra ``deep`` is needed to train the transformers.
+before any of the runs was made. yzflow-deep is needed to train the transformers.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Why attention of ordinary transformers on Dyck differs more between seeds than random rows: one setting at a time.
 
 Wen, Li, Liu, Risteski (2023), arXiv 2312.01429, Section 4.1 and Table 1. The hypotheses below were written, with seeds,
-data and statistics, before any of the runs was made. The extra ``deep`` is needed to train, not to look at results.
+data and statistics, before any of the runs was made. yzflow-deep is needed to train, not to look at results.
 """
 
 from __future__ import annotations

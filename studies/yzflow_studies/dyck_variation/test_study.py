@@ -163,7 +163,7 @@ def test_the_figure_draws_variations_and_claims_the_verdicts(runs):
 
 @pytest.mark.slow
 def test_a_start_at_gpt2_s_scale_and_runs_that_go_on(tmp_path):
-    pytest.importorskip("jax", reason="the extra `deep` is not installed")
+    pytest.importorskip("jax", reason="yzflow-deep is not installed")
     import yzflow_deep as deep
 
     language = DyckLanguage(2, 3)

@@ -2,7 +2,7 @@
 
 Model of Sanford, Hsu, Telgarsky (2023), arXiv 2306.02896: element-wise maps around attention. On a finite alphabet a
 map of any size before a unit is a table, which is what one layer and the third-order unit have; maps after attention,
-and all of those of two layers, are perceptrons of one hidden layer. Needs the extra ``deep``.
+and all of those of two layers, are perceptrons of one hidden layer. Needs yzflow-deep.
 """
 
 from __future__ import annotations

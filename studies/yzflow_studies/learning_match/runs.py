@@ -1,8 +1,8 @@
 """Units that learn Match2 and Match3 from examples, at growing N: the question with which the slides end.
 
 Tasks and units: Sanford, Hsu, Telgarsky (2023), arXiv 2306.02896. Inputs are uniform residues mod a prime M that is
-chosen so that about half of the tokens have a match; training never sees an input of the test. Needs the extra
-``deep`` to train, not to look at results.
+chosen so that about half of the tokens have a match; training never sees an input of the test. Needs
+yzflow-deep to train, not to look at results.
 """
 
 from __future__ import annotations

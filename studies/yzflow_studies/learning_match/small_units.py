@@ -2,7 +2,7 @@
 
 The bound for one layer (Sanford, Hsu, Telgarsky 2023, arXiv 2306.02896) counts what Alice sends. At single precision it
 excludes no unit that is trained here, so this one has few bits: attention is even (Q = K = 0, m = 1), and values are
-rounded to p bits, so that Alice's part of the sum takes few values. Needs the extra ``deep`` to train.
+rounded to p bits, so that Alice's part of the sum takes few values. Needs yzflow-deep to train.
 """
 
 from __future__ import annotations

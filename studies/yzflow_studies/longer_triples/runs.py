@@ -1,6 +1,6 @@
 """Runs of the units of finding 31 from better starts, through a curriculum, and on three equal tokens.
 
-Tasks and units: Sanford, Hsu, Telgarsky (2023), arXiv 2306.02896. Needs the extra ``deep`` to train.
+Tasks and units: Sanford, Hsu, Telgarsky (2023), arXiv 2306.02896. Needs yzflow-deep to train.
 """
 
 from __future__ import annotations

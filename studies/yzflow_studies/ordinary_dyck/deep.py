@@ -1,7 +1,7 @@
 """Ordinary 2- and 3-layer transformers on bounded Dyck languages: attention variation, regulariser, long prefixes.
 
 Setting: Wen, Li, Liu, Risteski (2023), arXiv 2312.01429, Figures 1, 3 and 10 and Table 1: Adam, sequences of fewer than
-28 brackets behind START, next-token cross-entropy. The extra ``deep`` is needed to train, not to look at results.
+28 brackets behind START, next-token cross-entropy. yzflow-deep is needed to train, not to look at results.
 """
 
 from __future__ import annotations

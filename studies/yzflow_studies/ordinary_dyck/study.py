@@ -1,7 +1,7 @@
 """Ordinary 2- and 3-layer transformers on Dyck: attention between seeds, the regulariser, long prefixes.
 
 Setting: Wen, Li, Liu, Risteski (2023), arXiv 2312.01429, Figures 1, 3 and 10 and Table 1. The runs are those of
-`yzflow_studies.ordinary_dyck.deep`; the extra ``deep`` is needed to train, not to look at results.
+`yzflow_studies.ordinary_dyck.deep`; yzflow-deep is needed to train, not to look at results.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ FIGURES = {entry.name: entry for entry in study.FIGURES}
 
 @pytest.mark.slow
 def test_dyck_experiment_measures_what_it_says(tmp_path, monkeypatch):
-    deep = pytest.importorskip("yzflow_deep", reason="the extra `deep` is not installed")
+    deep = pytest.importorskip("yzflow_deep", reason="yzflow-deep is not installed")
     monkeypatch.setitem(deep_dyck.LENGTHS, "400-500", (40, 50))  # long ones take a minute to compile
     language = DyckLanguage(2, 2)
     size = {"steps": 4, "seeds": 3, "batch_size": 8, "n_test": 40, "store": tmp_path}

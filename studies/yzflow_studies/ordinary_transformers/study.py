@@ -1,6 +1,6 @@
 """Ordinary transformers on text: entropy of attention against learning rates, and attention over training.
 
-Setting: Tian, Wang, Chen, Du (2023), arXiv 2305.16380, Figures 7 and 10 and Appendix G. The extra ``deep`` is needed to
+Setting: Tian, Wang, Chen, Du (2023), arXiv 2305.16380, Figures 7 and 10 and Appendix G. yzflow-deep is needed to
 train, not to look at results.
 """
 

@@ -3,7 +3,7 @@
 Setting: Tian, Wang, Chen, Du (2023), arXiv 2305.16380, Section 6 and Appendix G: "regular parameterization", SGD with
 one learning rate of 1 to 5, WikiText. The text says no more of how such rates train. A language model of PyTorch's own
 examples (word_language_model) has a transformer on WikiText-2 with SGD at rate 5, and cuts the norm of its gradient to
-0.25; that is what is tried here. The extra ``deep`` is needed to train.
+0.25; that is what is tried here. yzflow-deep is needed to train.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Setting: Wen, Li, Liu, Risteski (2023), arXiv 2312.01429, Section 4.1, Appendix D.3 and Table 1. The paper measures
 attention of models that predict short words all but perfectly. Each seed here is trained until held-out words say so,
-or a limit of steps is met. The extra ``deep`` is needed.
+or a limit of steps is met. yzflow-deep is needed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Accuracy that trained transformers lose when one attention map is replaced: are stack-like maps used? (Figs. 4 to 6).
 
 Setting: Wen, Li, Liu, Risteski (2023), arXiv 2312.01429, Appendix B.1. The models are those of `precise.trained`.
-Nothing is trained again. The extra ``deep`` is needed.
+Nothing is trained again. yzflow-deep is needed.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ LANGUAGE = DyckLanguage(2, 3)
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    pytest.importorskip("jax", reason="the extra `deep` is not installed")
+    pytest.importorskip("jax", reason="yzflow-deep is not installed")
     store = tmp_path_factory.mktemp("precise")
     size = {"n_heads": 2, "seeds": 3, "n_train": 300, "n_test": 60, "n_long": 3, "store": store}
     size |= {"most_steps": 30, "check_every": 10, "target": 0.6, "eta": 0.01}

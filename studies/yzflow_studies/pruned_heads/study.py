@@ -4,7 +4,7 @@ Wen, Li, Liu, Risteski (2023), arXiv 2312.01429, Appendix B.2, which runs nothin
 a head's importance decides whether important heads are interpretable, and names two sides of letting the others adapt.
 The penalty is that of Voita et al. (2019): the expected number of open gates, each with the hard concrete law of
 Louizos, Welling, Kingma (2018). The hypotheses below were written, with seeds, penalties and statistics, before any of
-the runs was made. The extra ``deep`` is needed.
+the runs was made. yzflow-deep is needed.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ LANGUAGE = DyckLanguage(2, 4)
 
 
 def model(seed=0):
-    deep = pytest.importorskip("yzflow_deep", reason="the extra `deep` is not installed")
+    deep = pytest.importorskip("yzflow_deep", reason="yzflow-deep is not installed")
     return deep.Transformer(deep.Architecture(5, n_outputs=4, tied=False, n_layers=2, n_heads=2, width=8), seed)
 
 
@@ -40,7 +40,7 @@ def runs(**parts):
 @pytest.mark.parametrize("log_alpha", [-3.0, -1.0, 0.0, 2.0])
 def test_a_gate_is_open_as_often_as_its_closed_form_says(log_alpha):
     """20,000 draws: a false alarm once in 1e6 (binomial)."""
-    pytest.importorskip("jax", reason="the extra `deep` is not installed")
+    pytest.importorskip("jax", reason="yzflow-deep is not installed")
     noise = np.random.default_rng(3).uniform(1e-6, 1 - 1e-6, 20_000).astype(np.float32)
     gates = np.asarray(study.gate_values(np.float32(log_alpha), noise))
     low, high = scipy.stats.binom.interval(1 - 1e-6, noise.size, float(study.open_probability(log_alpha)))

@@ -2,7 +2,7 @@
 
 Task: Sanford, Hsu, Telgarsky (2023), arXiv 2306.02896. A query that is linear in the set is that of
 `yzflow_sparse_averaging.trained.qsa`; a perceptron's adds one hidden layer, the map before the unit that the paper
-allows. The perceptron needs yzflow-deep.
+allows. Needs yzflow-deep for the perceptron.
 """
 
 from __future__ import annotations

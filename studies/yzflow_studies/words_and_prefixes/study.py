@@ -49,7 +49,7 @@ def trained(
     Parameters
     ----------
     architecture : "minimal" or "standard"
-        The layer Y/Z/V over the states of a minimal first layer, or a 2-layer transformer (extra ``deep``).
+        The layer Y/Z/V over the states of a minimal first layer, or a 2-layer transformer (yzflow-deep).
     kinds : sequence of "word" or "prefix"
     contrast_weight : sequence of float, optional
         Weights of (22). Default: those of `WEIGHTS`.
