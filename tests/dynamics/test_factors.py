@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from numba import njit
 
 from dynamics import Layer, Objective, SequenceClasses, Solver, gradient_flow
-from dynamics._engine import stages, steps, tableau
+from dynamics._engine import steps, tableau
 from dynamics._engine.factors import FactoredDop853, Factors, factors_of
-from dynamics._model import factored
+from dynamics._model import factored, frames
 from dynamics.fields.full import Full
 from dynamics.fields.modified import Modified
 from dynamics.fields.system import Setting, has
@@ -155,7 +155,7 @@ def test_the_flow_is_the_same(time_scale, monkeypatch):
     plain = gradient_flow(data, **options)
     taken, begin = [], Factors.begin
     monkeypatch.setattr(steps, "LARGE", 1)
-    monkeypatch.setattr(stages, "_VARIABLES", 0)  # no step in one kernel
+    monkeypatch.setattr(frames, "_VARIABLES", 0)  # no step in one kernel
     monkeypatch.setattr(Factors, "begin", lambda self: (taken.append(self), begin(self)))
     factored = gradient_flow(data, **options)
     assert len(taken) > 10
