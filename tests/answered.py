@@ -18,8 +18,6 @@ import xarray as xr
 import yzflow_deep as deep
 from driving import quietly
 from saved_kinds import parts
-from yzflow_enclose.cells import Cell
-from yzflow_enclose.keeping import kept, kept_cell
 from yzflow_sparse_averaging.trained.linear_query import LinearQueryUnit
 from yzflow_sparse_averaging.trained.qsa import train_qsa
 
@@ -160,7 +158,7 @@ def ensemble(folder, **changes):
 
 def enclosed(folder, **changes):
     given = {"data": bags(0.5), "eta_y": 1.0, "eta_z": 0.5, "t_end": 0.5, "bits": 60} | changes
-    flow = kept(folder, given.pop("data"), **given)
+    flow = pytest.importorskip("yzflow_enclose").kept(folder, given.pop("data"), **given)
     return canonical(flow.claimed), [(name, flow.arrays()[name].tobytes()) for name in sorted(flow.arrays())]
 
 
@@ -168,8 +166,9 @@ def signs(folder, **changes):
     cell = {"n_classes": 2, "vocab_size": 2, "distinct": (2.0, 1.0), "eta_y": 1.0, "eta_z": (0.2, 0.21),
             "common": (1.4, 1.45)}  # fmt: skip
     given = {"claims": [(0.0, 1.0, -1.0)], "t_end": 0.5, "degree": 1} | changes
-    made = Cell(**{name: given.pop(name, value) for name, value in cell.items()})
-    return repr(kept_cell(folder, made, given.pop("claims"), **given))
+    made = {name: given.pop(name, value) for name, value in cell.items()}
+    made = pytest.importorskip("yzflow_enclose.cells").Cell(**made)
+    return repr(pytest.importorskip("yzflow_enclose.keeping").kept_cell(folder, made, given.pop("claims"), **given))
 
 
 # Stores

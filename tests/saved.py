@@ -1,6 +1,6 @@
 """Small saved files of every kind that `yzflow.rerun` knows."""
 
-from yzflow_enclose import enclose_flow
+from balls import enclose_flow
 
 import yzflow as yz
 from dynamics.support.netcdf import save_dataset

@@ -57,11 +57,6 @@ FLOORS = {
             "yzflow.parts",
             "yzflow.scripts",
             "yzflow.values",
-            "yzflow.verify",
-            "yzflow.verify_cell",
-            "yzflow.verify_file",
-            "yzflow.verify_flow",
-            "yzflow.verify_jets",
         ],
         # What a paper or a study gives to the rooms: a task, a figure, rows of tables, a panel, views.
         "parts": [
@@ -89,7 +84,6 @@ FLOORS = {
         "what uses the rooms": [
             "yzflow.examples",
             "yzflow.listing",
-            "yzflow.manifests",
             "yzflow.papers",
             "yzflow.reruns",
             "yzflow.testing",

@@ -6,13 +6,13 @@ from importlib import metadata
 
 import numpy as np
 import pytest
+from balls import enclose_flow
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from own_fields import blend, direct, lopsided, plain, register_blends, tilted
 from own_fields import table as table
 from scipy.integrate import solve_ivp
 from strategies import SEEDS
-from yzflow_enclose import enclose_flow
 
 from dynamics import (
     Bags,

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import xarray as xr
+from balls import enclose_flow
 from yzflow_bounded_dyck import DyckLanguage, balance, pruning
 from yzflow_bounded_dyck.networks import ReluNetwork
 from yzflow_bounded_dyck.transformers import random_transformer
-from yzflow_enclose import enclose_flow
 from yzflow_sparse_averaging import instances as tasks
 from yzflow_sparse_averaging.trained.linear_query import LinearQueryUnit
 from yzflow_sparse_averaging.trained.qsa import train_qsa

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from balls import enclose_flow
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 from scipy.special import softmax
-from yzflow_enclose.enclosing import enclose_flow
 
 from dynamics import (
     Layer,

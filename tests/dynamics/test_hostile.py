@@ -26,7 +26,7 @@ def table(tmp_path_factory):
 ROOMS = [
     "_engine", "_model", "optimizers", "bags", "data", "flow", "ensemble", "descent", "layer", "observables",
     "options", "trajectory", "extensions", "noise", "diffusion",
-    "enclosures", "open_flow", "open_descent", "run", "fields", "papers", "parts", "statements",
+    "open_flow", "open_descent", "run", "fields", "papers", "parts", "statements",
     "symbolic", "scan_and_snap",
 ]  # fmt: skip
 

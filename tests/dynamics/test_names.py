@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 import strategies
 import xarray as xr
+from balls import enclose_flow
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
-from yzflow_enclose import enclose_flow
 
 from dynamics import (
     Bags,

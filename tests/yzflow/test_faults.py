@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 import sweep_tasks
 import xarray as xr
+from balls import enclose_flow
 from driving import ROOT, assert_same_bits, quietly
 from saved import CLASSES, RATES
 from saved_kinds import IDENTITY
-from yzflow_enclose import enclose_flow
 from yzflow_sparse_averaging.trained.qsa import train_qsa
 
 import yzflow as yz

@@ -10,9 +10,9 @@ matplotlib.use("agg")
 
 import numpy as np
 import pytest
+from balls import enclose_flow
 from matplotlib import image
 from matplotlib.figure import Figure
-from yzflow_enclose import enclose_flow
 
 from dynamics import SequenceClasses
 from theory.statements import Statement

@@ -4,9 +4,9 @@ import json
 
 import numpy as np
 import pytest
+from balls import enclose_flow
 from click.testing import CliRunner
 from saved import CLASSES, MADE, RATES, trajectory
-from yzflow_enclose import enclose_flow
 
 import yzflow as yz
 from dynamics.support.provenance import environment
