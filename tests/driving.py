@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from dynamics.support.distributions import FOLDERS
+from dynamics.support.distributions import FOLDERS, installed
 
 ROOT = Path(__file__).parents[1]
 # Hostile and property tests in their long form, an hour and more: see docs/howto/tests.md.
@@ -51,7 +51,7 @@ def example(name: str):
 
 def _environment() -> dict[str, str]:
     """With this tree's packages before those that are installed."""
-    folders = (".", "studies", *FOLDERS.values())
+    folders = (".", "studies", *(folder for package, folder in FOLDERS.items() if installed(package)))
     return {**os.environ, "PYTHONPATH": os.pathsep.join(str(ROOT / folder) for folder in folders)}
 
 
