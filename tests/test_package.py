@@ -1,33 +1,46 @@
 """The contents of an installation: every module, the stubs, the marks of typed packages and the explorer's page."""
 
+import ast
 import configparser
+import re
 import subprocess
 import sys
 
 import pytest
 from driving import ROOT
 
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory):
-    """The files that a wheel would hold, by path, built out of the tree."""
-    folder = tmp_path_factory.mktemp("build")
+OTHERS = [path.parent for path in sorted(ROOT.glob("*/*/pyproject.toml")) if path.parts[-3] in ("papers", "tools")]
+
+
+def built(distribution, folder):
+    """The files that a wheel of a distribution would hold, by path, built out of the tree."""
     command = "import setuptools; setuptools.setup()"
     # The lists of files that setuptools keeps go into the folder too: nothing is left in the tree.
     subprocess.run(
         [sys.executable, "-c", command, "-q", "egg_info", "-e", str(folder), "build_py", "-d", str(folder / "lib")],
-        cwd=ROOT,
+        cwd=distribution,
         check=True,
         capture_output=True,
     )
     return {str(path.relative_to(folder / "lib")) for path in (folder / "lib").rglob("*") if path.is_file()}
 
 
+def files_of(distribution, *packages):
+    """The files of packages in the tree, by path."""
+    paths = (path for name in packages for path in (distribution / name).rglob("*") if path.is_file())
+    return {str(path.relative_to(distribution)) for path in paths if "__pycache__" not in path.parts}
+
+
 @pytest.mark.slow
-def test_all_that_is_no_python_is_installed_too(installed):
+def test_all_that_is_no_python_is_installed_too(tmp_path):
     packages = ("dynamics", "theory", "yzflow")
-    here = {str(path.relative_to(ROOT)) for name in packages for path in (ROOT / name).rglob("*") if path.is_file()}
-    assert installed == {path for path in here if "__pycache__" not in path}
+    installed = built(ROOT, tmp_path)
+    assert installed == files_of(ROOT, *packages)
     assert {f"{name}/{file}" for name in packages for file in ("py.typed", "__init__.pyi")} <= installed
     suffixes = {path.rpartition(".")[2] for path in installed}
     assert suffixes - {"json"} == {"py", "pyi", "typed", "html", "css", "js", "txt"}
@@ -47,3 +60,31 @@ def test_a_wheel_brings_the_examples_that_need_no_studies():
         if "yzflow_studies" not in text and path.stem != "public_texts":
             alone.add(f"examples/{path.name}")
     assert brought == alone
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("distribution", OTHERS, ids=lambda path: path.name)
+def test_the_other_distributions_install_all_of_their_packages(distribution, tmp_path):
+    package = f"yzflow_{distribution.name}"
+    installed = built(distribution, tmp_path)
+    assert installed == files_of(distribution, package)
+    assert f"{package}/py.typed" in installed
+
+
+@pytest.mark.parametrize(
+    "distribution", [path for path in OTHERS if path.parent.name == "papers"], ids=lambda path: path.name
+)
+def test_a_paper_requires_what_it_imports_and_nothing_more(distribution):
+    package = f"yzflow_{distribution.name}"
+    project = tomllib.loads((distribution / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    required = {re.match(r"[\w.-]+", line)[0].replace("-", "_") for line in project["dependencies"]}
+    imported = set()
+    for path in (distribution / package).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module] if isinstance(node, ast.ImportFrom) and not node.level else []
+            imported |= {name.partition(".")[0] for name in names}
+    assert imported & {"dynamics", "theory", "yzflow"}
+    # A paper's rivals of reports import a tool, which is not required since it alone asks for them.
+    others = {name for name in imported if not re.match(r"(dynamics|theory|yzflow)(_\w+)?$", name)}
+    assert {*(others - sys.stdlib_module_names), "yzflow"} == required
