@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynamics import Bags, Layer, Objective, SequenceClasses, gradient_flow
-from dynamics._engine import stages
-from dynamics._model import small
+from dynamics._model import frames, small
 from dynamics._model.problem import Problem
 from dynamics._model.small import exp, plain_gradient
 from dynamics.backend import lanes
@@ -189,6 +188,6 @@ def test_a_trajectory_is_the_same_whenever_it_is_read(n):
 def test_losses_and_slopes_of_many_states_are_found_in_parts(monkeypatch):
     classes = SequenceClasses.single_common_token(3, 12)
     whole = gradient_flow(classes, n_times=20, **RATES).dataset
-    monkeypatch.setattr(stages, "_A_CALL", 3)
+    monkeypatch.setattr(frames, "_A_CALL", 3)
     parts = gradient_flow(classes, n_times=20, **RATES).dataset
     assert whole.drop_attrs().identical(parts.drop_attrs())
