@@ -1,4 +1,4 @@
-"""A small saved file of every kind in `dynamics.support.sealed.KINDS`, and what a reader has of it."""
+"""A small saved file of every kind in `dynamics.support.sealed.kinds`, and what a reader has of it."""
 
 import json
 from pathlib import Path
@@ -6,14 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 import saved
-import watched_layers
 import xarray as xr
-import yzflow_deep as deep
+from beside import beside
 from own_flows import Logistic
-from yzflow_enclose import Enclosure
-from yzflow_enclose.cells import Cell, CellEnclosure, decide_cell
-from yzflow_sparse_averaging.trained.qsa import load_training, train_qsa
-from yzflow_watch.recording import Recording
 
 import yzflow as yz
 from dynamics import linear_noise
@@ -24,9 +19,6 @@ from yzflow.sweeps.store import Store
 from yzflow.sweeps.sweep import load_sweep
 
 IDENTITY = {"schema": 2, "task": "t", "version": 1, "configuration": {"a": 1}, "seed": 0}
-_QSA = {"n_tokens": 4, "subset_size": 2, "embedding_dim": 3, "value_dim": 2, "steps": 2, "batch_size": 2}
-_TEXT = deep.Sequences.from_tokens(np.arange(41) % 5, length=8)
-_DEEP = {"learning_rate": 0.1, "steps": 1, "batch_size": 2, "seeds": 1}
 
 
 class File(NamedTuple):
@@ -54,12 +46,14 @@ def parts(dataset):
 
 def plain(kind):
     """A file that `load_dataset` alone reads."""
-    return lambda path: parts(netcdf.load_dataset(path, kind, sealed.KINDS[kind].what))
+    return lambda path: parts(netcdf.load_dataset(path, kind, sealed.kinds()[kind].what))
 
 
-def _archive(kind):
+def archived(kind):
+    """An archive that `archive.load` alone reads."""
+
     def read(path):
-        header, arrays = archive.load(path, kind, sealed.KINDS[kind].what)
+        header, arrays = archive.load(path, kind, sealed.kinds()[kind].what)
         return repr((header, {name: array.tolist() for name, array in arrays.items()}))
 
     return read
@@ -80,14 +74,6 @@ def _bags(path):
     return repr(({name: array.tolist() for name, array in found.arrays.items()}, found.sizes, found.names))
 
 
-def _certificate(of):
-    def read(path):
-        found = of.load(path)
-        return repr((found.claimed, {name: (array.dtype, array.tobytes()) for name, array in found.arrays().items()}))
-
-    return read
-
-
 def _entry(path):
     """A run that is not there any more was set aside; its warning says why."""
     found = Store(path.parent).read(path.stem)
@@ -99,22 +85,6 @@ def _entry(path):
 def _store_entry(path):
     store = Store(path.parent)
     store.write(IDENTITY, Result({"y": (("a",), np.arange(3.0), {"units": "1"})}, {"a": (np.arange(3), {})}))
-
-
-def _cell(path):
-    cell = Cell(2, 2, (2.0, 1.0), 1.0, (0.2, 0.21), (1.4, 1.45))
-    decide_cell(cell, [(0.0, 1.0, -1.0)], t_end=0.5, degree=1)[1].save(path)
-
-
-def _checkpoint(path):
-    deep.train(deep.Architecture(5, width=4, mlp_width=4), _TEXT, **_DEEP, checkpoint=path)
-
-
-def _restored(path):
-    """By the training itself, too, which starts again where the checkpoint is damaged."""
-    found = _archive("yzflow-deep-checkpoint-1")(path)
-    deep.train(deep.Architecture(5, width=4, mlp_width=4), _TEXT, **_DEEP, checkpoint=path)
-    return found
 
 
 def _open_run(path):
@@ -130,35 +100,12 @@ def _noise(path):
     netcdf.save_dataset(linear_noise(saved.CLASSES, **saved.RATES, steps=[0, 2]), path)
 
 
-def _trained(path):
-    run = deep.train(deep.Architecture(5, width=4, mlp_width=4), _TEXT, **_DEEP)
-    netcdf.save_dataset(run, path)
-
-
-def _watched(path):
-    layer = watched_layers.Trained(watched_layers.classes_inside(vocab_size=8))
-    watched_layers.watched(layer, length=8, n=4, steps=2, predict_at=[1]).save(path)
-
-
-def _recording(path):
-    found = Recording.load(path)
-    return parts(found.dataset) + repr((found, found.facts))
-
-
 FILES = {
     "yzflow-trajectory-1": File("run.nc", lambda path: saved.trajectory(path, seed=3), _trajectory),
     "yzflow-run-1": File("open.nc", _open_run, _run),
-    "yzflow-recording-1": File("watched.nc", _watched, _recording),
     "yzflow-bags-2": File("bags.npz", lambda path: saved.CLASSES.population().save(path), _bags),
     "yzflow-flow-ensemble-1": File("ensemble.nc", _ensemble, plain("yzflow-flow-ensemble-1")),
     "yzflow-noise-1": File("noise.nc", _noise, plain("yzflow-noise-1")),
-    "yzflow-qsa-training-1": File(
-        "qsa.nc", lambda path: train_qsa(**_QSA, checkpoint=path), lambda path: parts(load_training(path))
-    ),
-    "yzflow-deep-1": File("deep.nc", _trained, lambda path: parts(deep.load_training(path))),
-    "yzflow-deep-checkpoint-1": File("state.npz", _checkpoint, _restored),
-    "yzflow-certificate-2": File("flow.npz", saved.MADE["a certificate"][1], _certificate(Enclosure)),
-    "yzflow-cell-3": File("cell.npz", _cell, _certificate(CellEnclosure)),
     "yzflow-sweep-run-1": File(f"{key(IDENTITY)}.npz", _store_entry, _entry),
     "yzflow-runs-1": File(
         "runs.nc", lambda path: Store(path.parent / "runs").consolidate(path), plain("yzflow-runs-1")
@@ -168,10 +115,15 @@ FILES = {
 }
 
 
-def make_all(folder: Path) -> dict[str, Path]:
+def all_files() -> dict[str, File]:
+    """Those of the core, and those that stand beside the tests of other distributions."""
+    return FILES | {kind: file for module in beside("saved_kinds") for kind, file in module.FILES.items()}
+
+
+def make_all(folder: Path, files: dict[str, File]) -> dict[str, Path]:
     """A file of each kind, each in a folder of its own."""
     made = {}
-    for number, (kind, file) in enumerate(FILES.items()):
+    for number, (kind, file) in enumerate(files.items()):
         own = folder / str(number)
         own.mkdir()
         if kind == "yzflow-runs-1":

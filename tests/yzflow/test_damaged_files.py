@@ -24,13 +24,14 @@ from driving import LONG, ROOT
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from saved import CLASSES, MADE, STATEMENT
-from saved_kinds import FILES, changed, make_all, places
+from saved_kinds import all_files, changed, make_all, places
 
 import yzflow as yz
 from dynamics.support import archive, netcdf, sealed
 from theory import statements
 from yzflow.cli import main
 
+FILES = all_files()
 SEALED = [kind for kind in MADE if kind not in ("an audit", "a check")]
 
 
@@ -145,7 +146,7 @@ DAMAGES, MUTANTS = 1000 if LONG else 40, 30  # of each kind; of mutants all in t
 @pytest.fixture(scope="module")
 def originals(tmp_path_factory):
     print(f"YZFLOW_SEED={SEED}")
-    return make_all(tmp_path_factory.mktemp("kinds"))
+    return make_all(tmp_path_factory.mktemp("kinds"), FILES)
 
 
 @pytest.fixture
@@ -191,20 +192,20 @@ def damaged(content, rng):
 
 
 def test_every_kind_of_file_has_a_test_and_a_reader():
-    assert set(FILES) == set(sealed.KINDS)
-    for kind in sealed.KINDS.values():
+    assert set(FILES) == set(sealed.kinds())
+    for kind in sealed.kinds().values():
         if kind.reader:
             module, names = kind.reader.split(":")
             assert callable(operator.attrgetter(names)(importlib.import_module(module)))
 
 
 def test_every_format_in_the_sources_is_in_the_table():
-    """Older ones are read, a folder's is no file's, and a manifest is text, whose seals are those of the files."""
+    """Older ones are read, and a folder's is no file's."""
     found = set()
     for package in ("dynamics", "theory", "yzflow"):
         for file in (ROOT / package).rglob("*.py"):
             found |= set(re.findall(r'"(yzflow-[a-z-]+-\d+)"', file.read_text(encoding="utf-8")))
-    assert found - set(sealed.KINDS) == {"yzflow-bags-1", "yzflow-ensemble-2", "yzflow-manifest-1"}
+    assert found - set(sealed.kinds()) == {"yzflow-bags-1", "yzflow-ensemble-2"}
 
 
 @pytest.mark.slow
@@ -237,7 +238,7 @@ def test_a_file_of_another_kind_is_refused_by_name(kind, originals, copies):
         found, _ = read(kind, path)
         assert isinstance(found, ValueError), other
         if kind not in ("yzflow-certificate-2", "yzflow-cell-3", "yzflow-sweep-run-1"):  # which say it in other words
-            assert str(found).endswith(f"another file {str(path)!r}, {sealed.KINDS[other].what}")
+            assert str(found).endswith(f"another file {str(path)!r}, {sealed.kinds()[other].what}")
 
 
 WRONG_VALUES = [None, True, -1, 2**70, 0.5, float("nan"), "", "x", "[]", '{"a": 1}', [], [[]], {}, {"a": None}, ...]
@@ -320,7 +321,7 @@ def test_what_is_kept_to_save_work_is_made_again(how, tmp_path):
             made.append(value)
             return xr.Dataset({"x": ((), value)})
 
-        return float(netcdf.kept(tmp_path / name, "yzflow-deep-1", "a variant", make)["x"])
+        return float(netcdf.kept(tmp_path / name, "yzflow-sweep-1", "a variant", make)["x"])
 
     assert [asked("a", 1.0), asked("b", 2.0), asked("a", 1.0)] == [1.0, 2.0, 1.0] and made == [1.0, 2.0]
     first = (tmp_path / "a").read_bytes()
