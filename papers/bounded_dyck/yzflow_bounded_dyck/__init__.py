@@ -1,4 +1,10 @@
-"""Bounded Dyck languages (Wen, Li, Liu and Risteski 2023): settings, tasks of sweeps, sliders, panel, questions."""
+"""Bounded Dyck languages and balance: Wen, Li, Liu, Risteski (NeurIPS 2023), arXiv 2312.01429.
+
+`dyck` is the language. `balance`, `silence`, `approximate`, `hypotheses` and `gpt` are Theorems 1 and 2 on layers,
+`pruning`, `lottery`, `bounds`, `subset_law`, `larger` and `transformers` Theorem 3 on random networks. `training`,
+`settings` and `tasks` train layers. `statements`, `proofs` and `measures` say what is claimed, prove and check it;
+`views`, `panel` and `questions` show it on pages.
+"""
 
 import lazy_loader
 

@@ -1,4 +1,12 @@
-"""Sparse averaging, pairs and triples (Sanford, Hsu and Telgarsky 2023): settings, sliders, panel, questions."""
+"""Sparse averaging, pairs and triples: Sanford, Hsu, Telgarsky (NeurIPS 2023), arXiv 2306.02896.
+
+`instances` are the tasks, `attention_unit` the units, layers and transformers. `averaging` has all constructions and
+bounds for users: `keys`, `moments`, `precision` and `constructed_units` average, `matching`, `windows`, `groups`,
+`sorted_groups`, `power_sums`, `strict`, `transform`, `circuits` and `attention_only` find pairs and triples, `sizes`
+counts what they take, and `protocols`, `recurrent` and `other_architectures` are lower bounds that run. `trained` is a
+unit that is trained. `statements`, `proofs` and `measures` say what is claimed, prove and check it; `views`, `panel`
+and `questions` show it on pages.
+"""
 
 import lazy_loader
 
