@@ -49,7 +49,7 @@ INNER = re.compile(
 )
 EXEMPT = {
     hostile.RECORD: {"_engine.sgd.run.Outcome", "noise.GradientNoise"},
-    hostile.RAISED: {"bags.HasPopulation", "flow.IntegrationError"},
+    hostile.RAISED: {"bags.HasPopulation"},
     hostile.OURS: {
         "descent.complete", "layer.attention", "layer.attention_over_time", "layer.in_precision", "layer.moved",
         "layer.optional_rates", "papers.code_of", "papers.register",
