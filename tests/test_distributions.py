@@ -184,7 +184,7 @@ def test_names_from_elsewhere_are_public_there():
     stubbed = {alias.name for line in face if line.module == "_elsewhere" for alias in line.names}
     assert stubbed == set(_elsewhere.HOMES)
     for name, home in _elsewhere.HOMES.items():
-        if name in _elsewhere._PACKAGES:
+        if name in _elsewhere.PACKAGES:
             continue
         stub = (DISTRIBUTIONS[home] / home / "__init__.pyi").read_text(encoding="utf-8")
         assert re.search(rf"\b{name} as {name}\b", stub), name

@@ -18,10 +18,8 @@ HOMES = {
     "watch": "yzflow_watch",
     "watch_checkpoints": "yzflow_watch",
 }
-
-
-# Names of whole packages.
-_PACKAGES = ("enclosures",)
+# Those of whole packages.
+PACKAGES = ("enclosures",)
 
 
 def missing() -> set[str]:
@@ -34,4 +32,4 @@ def __getattr__(name: str) -> Any:
     if name not in HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     package = distributions.bring(HOMES[name], f"`yz.{name}`")
-    return package if name in _PACKAGES else getattr(package, name)
+    return package if name in PACKAGES else getattr(package, name)

@@ -31,8 +31,6 @@ _MODULES = {
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 GROUP = "yzflow.commands"
-# Commands of this repository's other distributions, for where they are not installed.
-_ELSEWHERE = {"manifest": "yzflow_enclose", "verify": "yzflow_enclose"}
 
 
 class _NotInstalled(click.ClickException):
@@ -69,8 +67,8 @@ class _Commands(click.Group):
             return getattr(importlib.import_module(f"yzflow.commands.{_HOMES[name]}"), name.replace("-", "_"))
         if name in _added():
             return _loaded(_added()[name])
-        if name in _ELSEWHERE:
-            raise _NotInstalled(f"`yzflow {name}` {distributions.cure(_ELSEWHERE[name])}")
+        if name in distributions.COMMANDS:
+            raise _NotInstalled(f"`yzflow {name}` {distributions.cure(distributions.COMMANDS[name])}")
         return None
 
     def main(self, *arguments: Any, **options: Any) -> Any:

@@ -24,7 +24,6 @@ from dynamics.support.origins import Code, Origin, check_is_here, read_outside
 from dynamics.support.provenance import environment
 from yzflow.audits.audit import Enclose, audit
 from yzflow.audits.check import OWN_ARGUMENTS, check
-from yzflow.audits.enclosing import EVIDENCE
 from yzflow.audits.report import as_json
 from yzflow.audits.survival import load as load_survival
 from yzflow.audits.survival import survival
@@ -328,7 +327,7 @@ def _survival(table: xr.Dataset, progress: bool) -> xr.Dataset:
 
 
 def _certificate(path: Path, progress: bool, flow: Any = None) -> RerunReport:
-    evidence = distributions.bring(EVIDENCE, "making a certificate again")
+    evidence = distributions.bring(distributions.EVIDENCE, "making a certificate again")
     then, now = evidence.again(path, flow=flow, progress=progress)
     leaves, found = ({**one.arrays(), **dict(_leaves(dict(one.claimed)))} for one in (then, now))
     differences = tuple(_differences(leaves, found))

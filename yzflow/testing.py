@@ -292,7 +292,7 @@ def _of_parts(paper: Paper) -> Iterator[Case]:
             yield Case(f"figure: {entry.name}", functools.partial(_figure, entry))
     if paper.survival is not None:
         yield Case("survival", functools.partial(_survival, paper))
-    if distributions.installed("yzflow_enclose") and paper.enclosing is not None:
+    if distributions.installed(distributions.EVIDENCE) and paper.enclosing is not None:
         yield Case("enclosing", functools.partial(_levels_are_known, paper, paper.enclosing.levels))
     if paper.views is not None:
         yield Case("views", functools.partial(_views, paper))

@@ -27,6 +27,14 @@ PAPERS = {
     "dyck": "yzflow_bounded_dyck",
     "joma_drift": "yzflow_joma",
 }
+# Modules of tools that the core asks for, where they are installed: evidence in balls, certificates on pages, and what
+# the register of Scan and Snap quotes of closed forms in balls.
+EVIDENCE = "yzflow_enclose.evidence"
+CERTIFICATES = "yzflow_enclose.pages.certified"
+LONG_ENOUGH = "yzflow_enclose.scan_and_snap.long_enough"
+RANGES = "yzflow_enclose.scan_and_snap.ranges"
+# Command of a tool -> its package.
+COMMANDS = {"manifest": "yzflow_enclose", "verify": "yzflow_enclose"}
 
 
 def name_of(package: str) -> str:
@@ -44,8 +52,8 @@ class Missing(ImportError):
 
 
 def installed(package: str) -> bool:
-    """Whether a package can be imported; it is not imported."""
-    return util.find_spec(package) is not None
+    """Whether a package, or that of a module, can be imported; it is not imported."""
+    return util.find_spec(package.partition(".")[0]) is not None
 
 
 def bring(module: str, what: str = "") -> ModuleType:

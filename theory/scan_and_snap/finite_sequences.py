@@ -145,7 +145,7 @@ def wrong_first_lengths(runs: Runs, level: str) -> float:
 
 def _long_enough() -> Callable[..., Any]:
     """`yzflow_enclose.scan_and_snap.long_enough.long_enough`, which computes in balls."""
-    return distributions.bring("yzflow_enclose.scan_and_snap.long_enough", "`long_enough`").long_enough
+    return distributions.bring(distributions.LONG_ENOUGH, "`long_enough`").long_enough
 
 
 @functools.cache

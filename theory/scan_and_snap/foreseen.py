@@ -68,7 +68,7 @@ def lengths(setting: Any) -> str:
     pairs = int((np.diff(classes.probabilities.indptr) ** 2).sum())
     if pairs > _MOST_PAIRS:
         raise checks.reject("data", f"have at most {_MOST_PAIRS:,} pairs of tokens within classes", f"{pairs:,}")
-    enough = distributions.bring("yzflow_enclose.scan_and_snap.long_enough", "`long_enough`").long_enough
+    enough = distributions.bring(distributions.LONG_ENOUGH, "`long_enough`").long_enough
     modified, full, trained = (_length(enough(classes, decoder=name)) for name in ("modified", "full", "trained"))
     return (
         f"Theorem 2's signs hold at the start {modified} for Lemma 3's modified gradient, {full} for Lemma 1's where "

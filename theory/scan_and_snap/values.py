@@ -50,7 +50,7 @@ def printed_order(exponent: float) -> dict[str, Any]:
 
 def late_constant(m: float, accuracy: float) -> dict[str, Any]:
     """The least constant of Lemma 9 from t >= 2 K ln M/eta_Y on, for all M, in balls, and what one M needs."""
-    ranges = distributions.bring("yzflow_enclose.scan_and_snap.ranges", "`late_constant`")
+    ranges = distributions.bring(distributions.RANGES, "`late_constant`")
     found, one = ranges.late_constant(accuracy), ranges.late_ratio(m)
     low, high = float(found.lower()), float(found.upper())
     ends = {"above": math.floor(1e4 * low) / 1e4, "below": math.ceil(1e4 * high) / 1e4}
@@ -218,7 +218,7 @@ def rare_token(m: int) -> dict[str, Any]:
 
 
 def _long_enough(*arguments: Any, **options: Any) -> Any:
-    module = distributions.bring("yzflow_enclose.scan_and_snap.long_enough", "`long_enough`")
+    module = distributions.bring(distributions.LONG_ENOUGH, "`long_enough`")
     return module.long_enough(*arguments, **options)
 
 

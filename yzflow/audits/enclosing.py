@@ -11,9 +11,6 @@ from dynamics.support import checks, distributions
 from theory.statements import Check, Setting
 from yzflow.parts import part_of
 
-# The module of yzflow-enclose that makes the records below.
-EVIDENCE = "yzflow_enclose.evidence"
-
 
 @dataclass(frozen=True)
 class Enclose:
@@ -150,6 +147,6 @@ def flows_of(paper: str, settings: Sequence[Setting], how: Enclose) -> list[Flow
     ImportError
         If yzflow-enclose is not installed, with the cure.
     """
-    evidence = distributions.bring(EVIDENCE, "the option `enclose`")
+    evidence = distributions.bring(distributions.EVIDENCE, "the option `enclose`")
     enclosing = part_of(paper, "enclosing")
     return None if enclosing is None else [evidence.FlowsInBalls(setting, enclosing, how) for setting in settings]

@@ -16,7 +16,7 @@ from dynamics.support.progress import Progress
 from theory import papers, statements
 from theory.statements import Check, Statement
 from yzflow.audits import audit, chosen, tried
-from yzflow.audits.enclosing import EVIDENCE, Enclose, flows_of
+from yzflow.audits.enclosing import Enclose, flows_of
 from yzflow.audits.survival import versioned
 from yzflow.fuzzing import blocks as engine
 from yzflow.fuzzing.blocks import (
@@ -190,7 +190,7 @@ def _violation(asked: Asked, found: Example, seed: int, like: str) -> Violation:
     name = max(found.shares, key=lambda check: found.shares[check])
     check = next(one for one in asked.checks if one.name == name)
     decided = None
-    if distributions.installed(EVIDENCE.partition(".")[0]):
+    if distributions.installed(distributions.EVIDENCE):
         for flows in flows_of(asked.statement.paper, [setting], Enclose()) or ():
             decided = flows.decide(check, asked.level) if asked.level in flows.levels else None
     fails = None

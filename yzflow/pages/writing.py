@@ -67,7 +67,7 @@ def page(
     path = writable("path", path)
     attached = None
     if checks.instance("certificates", certificates, (list, tuple)) or verifier is not None:
-        certified = distributions.bring("yzflow_enclose.pages.certified", "a certificate on a page")
+        certified = distributions.bring(distributions.CERTIFICATES, "a certificate on a page")
         attached = certified.on_page(found, certificates, beside=path, packages=verifier)
     verdict = check(statement, quick=quick, seed=seed, progress=progress)
     save(html(verdict, attached=attached), path)

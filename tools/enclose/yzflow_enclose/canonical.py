@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,9 @@ SIZES = ("n_queries", "n_tokens", "vocab_size")
 
 def in_order(bags: Bags) -> Bags:
     """The same bags in the order of a claim: by query, next token, tokens and counts."""
-    keys = [(row[0], row[1], row[3], row[4]) for row in _rows(bags)]
-    order = sorted(range(len(keys)), key=keys.__getitem__)
-    return bags if order == list(range(len(keys))) else bags._take(np.array(order), bags.weight[order])
+    rows = _rows(bags)
+    ordered = sorted(rows, key=lambda row: (row[0], row[1], row[3], row[4]))
+    return bags if ordered == rows else _made(ordered, **bags.sizes, **bags.names)
 
 
 def _rows(bags: Bags) -> list[list[Any]]:
@@ -35,7 +35,11 @@ def population(bags: Bags, query_tokens: np.ndarray) -> dict[str, Any]:
 
 def bags_of(found: Mapping[str, Any]) -> Bags:
     """The bags of a claim's population."""
-    query, target, weight, tokens, counts = zip(*found["bags"], strict=True)
+    return _made(found["bags"], **{name: found[name] for name in SIZES})
+
+
+def _made(rows: Sequence[Sequence[Any]], **options: Any) -> Bags:
+    query, target, weight, tokens, counts = zip(*rows, strict=True)
     indptr = np.concatenate([[0], np.cumsum([len(row) for row in tokens])])
     token, count = ([value for row in rows for value in row] for rows in (tokens, counts))
-    return Bags(query, target, indptr, token, count, weight, **{name: found[name] for name in SIZES})
+    return Bags(query, target, indptr, token, count, weight, **options)
