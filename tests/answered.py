@@ -13,18 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import sweep_tasks
-import watched_layers
 import xarray as xr
-import yzflow_deep as deep
+from beside import beside
 from driving import quietly
 from saved_kinds import parts
-from yzflow_sparse_averaging.trained.linear_query import LinearQueryUnit
-from yzflow_sparse_averaging.trained.qsa import train_qsa
 
 import yzflow as yz
 from dynamics import SequenceClasses
 from dynamics.fields.table import SYSTEMS
-from dynamics.support.canonical import canonical
 from theory import statements
 from yzflow.audits import survival
 from yzflow.papers.scan_and_snap import survival as rows
@@ -36,7 +32,6 @@ READ_ALONE = {
     "yzflow-bags-2": "data",
     "yzflow-flow-ensemble-1": "loaded; the folder of an ensemble is what is gone on with",
     "yzflow-noise-1": "loaded",
-    "yzflow-deep-1": "loaded; its checkpoint is what is gone on with",
     "yzflow-runs-1": "a copy of a store's runs",
     "yzflow-sweep-1": "loaded; its store is what is gone on with",
     "yzflow-survival-1": "loaded; its store is what is gone on with",
@@ -115,35 +110,6 @@ OTHER_CLASSES = {what: {"classes": one["data"]} for what, one in OTHER_DATA.item
 }
 
 
-# Checkpoints
-
-QSA = {"n_tokens": 4, "subset_size": 2, "embedding_dim": 3, "value_dim": 2, "steps": 3, "batch_size": 2}
-TEXT = np.arange(41) % 5
-
-
-def unit(seed):
-    rng = np.random.default_rng(seed)
-    return LinearQueryUnit(*(rng.normal(size=shape) for shape in ((4, 3), (4, 3), (2, 2))))
-
-
-def trained_qsa(folder, **changes):
-    return parts(train_qsa(**QSA | changes, checkpoint=folder / "qsa.nc"))
-
-
-class MySequences(deep.Sequences):
-    """Sequences of a class of one's own."""
-
-
-def text(tokens, kind=deep.Sequences):
-    return kind.from_tokens(tokens, length=8)
-
-
-def trained_deep(folder, **changes):
-    given = {"start": deep.Architecture(5, width=4, mlp_width=4), "data": text(TEXT), "learning_rate": 0.1,
-             "steps": 2, "batch_size": 2, "seeds": 1} | changes  # fmt: skip
-    return parts(deep.train(given.pop("start"), given.pop("data"), **given, checkpoint=folder / "deep.npz"))
-
-
 # Chunks
 
 
@@ -151,24 +117,6 @@ def ensemble(folder, **changes):
     given = {"n_classes": 2, "vocab_size": 5, "eta_y": xr.DataArray([1.0, 2.0], dims="rate"), "eta_z": 1.0}
     options = {"t_end": 1.0, "times": [0.5, 1.0]} | {name: value for name, value in changes.items() if name != "given"}
     return parts(yz.gradient_flow_ensemble(given | changes.get("given", {}), **options, path=folder / "map").load())
-
-
-# Certificates
-
-
-def enclosed(folder, **changes):
-    given = {"data": bags(0.5), "eta_y": 1.0, "eta_z": 0.5, "t_end": 0.5, "bits": 60} | changes
-    flow = pytest.importorskip("yzflow_enclose").kept(folder, given.pop("data"), **given)
-    return canonical(flow.claimed), [(name, flow.arrays()[name].tobytes()) for name in sorted(flow.arrays())]
-
-
-def signs(folder, **changes):
-    cell = {"n_classes": 2, "vocab_size": 2, "distinct": (2.0, 1.0), "eta_y": 1.0, "eta_z": (0.2, 0.21),
-            "common": (1.4, 1.45)}  # fmt: skip
-    given = {"claims": [(0.0, 1.0, -1.0)], "t_end": 0.5, "degree": 1} | changes
-    made = {name: given.pop(name, value) for name, value in cell.items()}
-    made = pytest.importorskip("yzflow_enclose.cells").Cell(**made)
-    return repr(pytest.importorskip("yzflow_enclose.keeping").kept_cell(folder, made, given.pop("claims"), **given))
 
 
 # Stores
@@ -234,74 +182,8 @@ def campaign(folder, **changes):
         return repr(yz.fuzz(name, **given, store=folder, executor=pool))
 
 
-# Recordings
-
-_CLASSES = watched_layers.classes_inside(vocab_size=8)
-_TOKENS = watched_layers.draw(_CLASSES, 4, 8, np.random.default_rng(0))
-
-
-def recorded(folder, **changes):
-    model = watched_layers.Trained(_CLASSES)
-    looks = {"attention": watched_layers.attention, "logits": watched_layers.logits, "rates": model.rates}
-    given = {"tokens": _TOKENS, "optimizer": watched_layers.PLAIN, "batch_size": 100} | changes
-    return parts(yz.watch(model, given.pop("tokens"), **looks | given, path=folder / "run.nc").recording.dataset)
-
-
 # Kinds that questions are answered from. The folder of an ensemble has no kind, as it is no file.
 ANSWERED: dict[str, dict[str, Question]] = {
-    "yzflow-qsa-training-1": {
-        "qsa": Question(
-            trained_qsa,
-            "yzflow_sparse_averaging.trained.qsa:_Run._step",
-            {
-                "an option": {"learning_rate": 0.2},
-                "a seed": {"seed": 1},
-                "a start": {"init": unit(0)},
-            },
-        ),
-        "qsa from a unit": Question(
-            lambda folder, **changes: trained_qsa(folder, **{"init": unit(0)} | changes),
-            "yzflow_sparse_averaging.trained.qsa:_Run._step",
-            {"content of equal sizes": {"init": unit(1)}, "a pool": {"seed": np.random.SeedSequence(0, pool_size=8)}},
-        ),
-    },
-    "yzflow-deep-checkpoint-1": {
-        "deep": Question(
-            trained_deep,
-            "yzflow_deep.training:step_all",
-            {
-                "an option": {"momentum": 0.5, "optimizer": "sgd"},
-                "a rate": {"learning_rate": 0.2},
-                "a seed": {"seeds": [1]},
-                "content": {"data": text((3 * TEXT) % 5)},
-                "content of a class of one's own": {"data": text((2 * TEXT) % 5, MySequences)},
-                "a start": {"start": deep.Transformer(deep.Architecture(5, width=4, mlp_width=4), 0)},
-            },
-            slow=True,
-        )
-    },
-    "yzflow-certificate-2": {
-        "certificate": Question(
-            enclosed,
-            "yzflow_enclose.keeping:enclose_flow",
-            OTHER_DATA | {"a rate": {"eta_z": 0.4}, "bits": {"bits": 70}, "a decoder": {"decoder": "modified"}},
-            versions=False,
-        )
-    },
-    "yzflow-cell-3": {
-        "cell": Question(
-            signs,
-            "yzflow_enclose.cells:decide_cell",
-            {
-                "claims": {"claims": [(0.0, 1.0, 2.0)]},
-                "a degree": {"degree": 2},
-                "an end": {"t_end": 0.4},
-                "rates": {"eta_z": (0.3, 0.31)},
-                "weights": {"distinct": (3.0, 1.0)},
-            },
-            versions=False,
-        )
-    },
     "yzflow-sweep-run-1": {
         "sweep": Question(
             swept, "yzflow.sweeps.runs:run", {"an option": {"a": [2]}, "a seed": {"seeds": [1]}}, versions=False
@@ -334,17 +216,6 @@ ANSWERED: dict[str, dict[str, Question]] = {
             slow=True,
         ),
     },
-    "yzflow-recording-1": {
-        "recording": Question(
-            recorded,
-            "yzflow_watch.recorder:Recorder._record",
-            {
-                "tokens": {"tokens": watched_layers.draw(_CLASSES, 4, 8, np.random.default_rng(1))},
-                "fewer next tokens": {"n_classes": 1},
-                "fewer tokens": {"n_tokens": 2},
-            },
-        )
-    },
     "": {
         "ensemble": Question(
             ensemble,
@@ -360,3 +231,12 @@ ANSWERED: dict[str, dict[str, Question]] = {
         )
     },
 }
+
+
+def all_questions() -> tuple[dict[str, dict[str, Question]], dict[str, str]]:
+    """`ANSWERED` and `READ_ALONE` with those that stand beside the tests of other distributions."""
+    answered, read_alone = dict(ANSWERED), dict(READ_ALONE)
+    for module in beside("answered"):
+        answered |= module.ANSWERED
+        read_alone |= getattr(module, "READ_ALONE", {})
+    return answered, read_alone

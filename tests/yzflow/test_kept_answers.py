@@ -4,11 +4,12 @@ import importlib
 import warnings
 
 import pytest
-from answered import ANSWERED, READ_ALONE
+from answered import all_questions
 
 from dynamics.support import sealed
 from yzflow.testing import GRAMMAR
 
+ANSWERED, READ_ALONE = all_questions()
 QUESTIONS = {name: question for kind in ANSWERED.values() for name, question in kind.items()}
 
 
@@ -23,7 +24,7 @@ def of_each(asked):
 
 
 def test_every_kind_of_file_is_declared():
-    assert {*READ_ALONE, *ANSWERED} - {""} == set(sealed.KINDS) and not set(READ_ALONE) & set(ANSWERED)
+    assert {*READ_ALONE, *ANSWERED} - {""} == set(sealed.kinds()) and not set(READ_ALONE) & set(ANSWERED)
     assert all(ANSWERED.values())
 
 
