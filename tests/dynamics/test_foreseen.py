@@ -4,12 +4,6 @@ import numpy as np
 import pytest
 import xarray as xr
 from balls import enclose_flow
-from yzflow_bounded_dyck import DyckLanguage, balance, pruning
-from yzflow_bounded_dyck.networks import ReluNetwork
-from yzflow_bounded_dyck.transformers import random_transformer
-from yzflow_sparse_averaging import instances as tasks
-from yzflow_sparse_averaging.trained.linear_query import LinearQueryUnit
-from yzflow_sparse_averaging.trained.qsa import train_qsa
 
 from dynamics import (
     Bags,
@@ -30,25 +24,12 @@ from theory.scan_and_snap import decoder
 
 HUGE = 10**12
 CLASSES = SequenceClasses([[0.2, 0.8, 0.0], [0.2, 0.0, 0.8]], [0, 0], vocab_size=4)
-DYCK = DyckLanguage(2, 3)
 RATES = {"eta_y": 0.1, "eta_z": 0.1}
-RNG = np.random.default_rng(0)
 # The argument that each message names, and the call.
 CALLS = [
     ("n", lambda: CLASSES.sample(HUGE, length=3, rng=0)),
-    ("n", lambda: DYCK.sample(HUGE, max_length=3, rng=0)),
-    ("max_length", lambda: DYCK.sample(1, max_length=HUGE, rng=0, kind="word")),
-    ("n", lambda: DYCK.sample_sequences(2, max_length=HUGE, rng=0)),
     ("n_queries", lambda: SequenceClasses.syn_medium(HUGE)),
     ("n_classes", lambda: SequenceClasses.single_common_token(HUGE, HUGE)),
-    ("size", lambda: tasks.random_qsa(3, 2, 2, size=HUGE, rng=RNG)),
-    ("size", lambda: tasks.random_subsets(3, 2, size=HUGE, rng=RNG)),
-    ("size", lambda: tasks.random_match(3, 7, size=HUGE, rng=RNG)),
-    ("n_tokens", lambda: tasks.adversarial_match(HUGE, 7)),
-    ("n_tokens", lambda: LinearQueryUnit.random(HUGE, 2, 2, RNG)),
-    ("n_tokens", lambda: train_qsa(HUGE)),
-    ("steps", lambda: train_qsa(4, 2, steps=HUGE)),
-    ("batch_size", lambda: train_qsa(4, 2, steps=1, batch_size=HUGE)),
     ("n_times", lambda: gradient_flow(CLASSES, **RATES, t_end=1.0, n_times=HUGE)),
     ("times", lambda: gradient_flow(CLASSES, **RATES, t_end=1.0, n_times=3 * 10**7, solver=Solver(reduce="none"))),
     ("data", lambda: gradient_flow(many_bags(), **RATES, t_end=1.0, decoder="modified")),
@@ -66,11 +47,6 @@ CALLS = [
     ("init", lambda: sgd(large(), **RATES, steps=1, init="uniform", batch_size=None, length=None)),
     ("threads", lambda: sgd_many([(CLASSES, RATES | {"steps": 1})], threads=10**9)),
     ("n_steps", lambda: decoder.h_steps(HUGE, vocab_size=10, eta_y=1.0)),
-    ("language", lambda: balance.balanced_layer(DyckLanguage(1000, 1000), 0)),
-    ("lengths", lambda: balance.matched_pairs(DYCK, HUGE)),
-    ("size", lambda: pruning.identity_network(10**6, 2)),
-    ("n", lambda: pruning.prune_linear(np.eye(2), HUGE, 0)),
-    ("n", lambda: pruning.prune_product(np.eye(2), HUGE, 0)),
 ]
 
 
@@ -129,47 +105,12 @@ COUNTED = [
         lambda: sgd(CLASSES, **RATES, steps=1, batch_size=None, length=None, objective=Objective(label_smoothing=0.1)),
         {"hold targets": 8 * 2 * 3},
     ),
-    # Queries and keys of 4 x 5, values of 3 x 3: the unit, its gradient and moments, two copies; products of 4 x 4.
-    (
-        lambda: train_qsa(4, 2, embedding_dim=5, value_dim=3, steps=6, record_every=4, batch_size=7, seed=0),
-        {
-            "draw matrices": 8 * (4 * 20 + 2 * 9),
-            "hold the matrices": 8 * (6 * (2 * 20 + 9) + 16),
-            "draw a batch": 8 * 7 * 4 * (3 + 2),
-            "record losses and states": 8 * (6 + 3 * (2 * 20 + 9 + 16)),
-        },
-    ),
-    (lambda: tasks.random_qsa(3, 2, 4, size=5, rng=0), {"draw inputs": 8 * 5 * 3 * (4 + 2), "draw sets": 8 * 15 * 2}),
-    (lambda: tasks.all_subsets(5, 2), {"list sets": 8 * 10 * 2}),
-    (lambda: tasks.random_match(3, 7, size=5, rng=0), {"draw inputs": 8 * 5 * (3 + 1)}),
     # 4 classes of 10 common and 40 distinct tokens; 5 of one common token and two distinct ones.
     (lambda: SequenceClasses.syn_medium(2), {"list probabilities": 4 * 8 * 4 * 50}),
     (lambda: SequenceClasses.single_common_token(5, 7, distinct=[1.0, 2.0]), {"list probabilities": 6 * 8 * 5 * 3}),
     (lambda: CLASSES.sample(6, length=3, rng=0), {"draw sequences": 16 * 6 * (1 + 2)}),
     # Two tokens in two places: 3 bags a class, of up to 2 tokens.
     (lambda: CLASSES.all_sequences(length=3), {"list bags": 64 * 2 * 3 * 2}),
-    (
-        lambda: DYCK.sample(6, max_length=8, rng=0, kind="word", min_length=4),
-        {"draw sequences": 8 * 6 * (2 + 4), "weigh lengths": 8 * 9 * (3 + 1)},
-    ),
-    # Keys and queries of 2 x 3, values of 3 x 3, a network with 4 hidden units: drawn, then scaled, in each of 2
-    # layers.
-    (
-        lambda: random_transformer(3, 2, [4], 2, 0, floor=0.5),
-        {"draw a Transformer": 16 * 2 * (2 * 2 * 3 + 9 + 3 * 4 + 4 * 3)},
-    ),
-    # Up to 52 rows for pairs, twice as many for triples.
-    (lambda: tasks.adversarial_match(5, 7), {"list inputs": 8 * 52 * 5}),
-    (lambda: tasks.adversarial_match(5, 7, order=3), {"list inputs": 8 * 2 * 52 * 5}),
-    # Of 2 x 3: random Q of 4 x 3 numbers a column and K with 2, both also pruned.
-    (lambda: pruning.prune_product(np.zeros((2, 3)), 4, 0), {"draw a network": 2 * 8 * (12 * 3 + 12 * 2)}),
-    # Weights 3 x 2 and 2 x 3, padded to 5 x 4 and 6 x 5: those, and what the network copies.
-    (
-        lambda: pruning.pad(ReluNetwork((np.ones((3, 2)), np.ones((2, 3)))), [4, 5, 6]),
-        {"write down the weights": 2 * 8 * (5 * 4 + 6 * 5)},
-    ),
-    # START and 4 types at depths, 13 in all: 4 brackets with depths 1 to 3 or 0 to 2, to a coordinate each.
-    (lambda: DYCK.embedding("one-hot"), {"embed 13 states": 16 * 13 * 13}),
 ]
 
 
@@ -187,53 +128,9 @@ def test_bytes_are_those_of_the_arrays(call, expected, monkeypatch):
     assert {what: found[what] for what in expected} == expected
 
 
-def test_numbers_of_a_million_digits_are_not_formed():
-    with pytest.raises(ValueError, match=r"`n_tokens` must give at most 16777216 cases, but got far more sets"):
-        tasks.all_subsets(HUGE, HUGE // 2)
-    with pytest.raises(ValueError, match=r"`n_tokens` must give at most 16777216 cases, but got far more inputs"):
-        tasks.all_match(HUGE, 2)
-
-
 def test_a_step_of_minutes_is_refused():
     with pytest.raises(ValueError, match=r"`length` must leave at most 1,073,741,824 tokens to draw a step"):
         sgd(CLASSES, **RATES, steps=1, length=10**7, batch_size=1000)
-
-
-def test_transformers_are_counted_before_they_are_made():
-    deep = pytest.importorskip("yzflow_deep")
-    small, data = deep.Architecture(5, width=4), deep.Sequences([[0, 1, 2]], [[1, 2, 3]])
-    options = {"learning_rate": 0.1, "steps": 1}
-    for name, call in (
-        ("seeds", lambda: deep.train(small, data, **options, seeds=10**9)),
-        ("seeds", lambda: deep.train(small, data, **options, seeds=10**6)),
-        ("steps", lambda: deep.train(small, data, learning_rate=0.1, steps=HUGE)),
-        ("batch_size", lambda: deep.train(small, data, **options, batch_size=HUGE)),
-        ("architecture", lambda: deep.Transformer(deep.Architecture(HUGE), 0)),
-        ("length", lambda: deep.dyck_sequences(DYCK, ["()"], length=HUGE)),
-    ):
-        with pytest.raises(ValueError, match=rf"^`{name}` must leave at most 2,147,483,648 bytes"):
-            call()
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"n_heads": 2, "n_layers": 3, "mlp_width": 5},
-        {"positions": "learned", "max_length": 7, "tied": False, "n_outputs": 3},
-        {"positions": "linear", "max_length": 7, "norm": "after"},
-        {"norm": "mixture", "factored": False, "n_heads": 2},
-        {"norm": "mixture", "values": False, "n_heads": 2, "mlp_width": 0},
-        {"norm": "none", "positions": "sinusoidal"},
-        {"norm_kind": "unit", "values": False},
-    ],
-)
-def test_weights_are_counted_as_they_are_made(options):
-    deep = pytest.importorskip("yzflow_deep")
-    import jax
-
-    a = deep.Architecture(6, width=4, **options)
-    assert a.n_weights == sum(leaf.size for leaf in jax.tree.leaves(deep.Transformer(a, 0)))
 
 
 def test_what_fits_is_not_refused(monkeypatch):

@@ -1,7 +1,7 @@
 """The theorems on bounded Dyck that the kernel checked, in Python by hand, against the functions of `theory`.
 
-As `test_formal_meaning.py`. Words are those of Words.v; that the language takes them, and what a layer gathers from
-them, is asked of `dynamics`.
+As `test_formal_meaning.py` of the core. Words are those of Words.v; that the language takes them, and what a layer
+gathers from them, is asked of `dynamics`.
 """
 
 import itertools

@@ -1,6 +1,6 @@
 """The theorems on sparse averaging that the kernel checked, in Python by hand, against the functions of `theory`.
 
-As `test_formal_meaning.py`.
+As `test_formal_meaning.py` of the core.
 """
 
 import itertools
