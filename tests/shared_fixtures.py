@@ -1,4 +1,4 @@
-"""What all folders of tests share: browsers, settings of the property tests, and Ctrl-C as a terminal would send it."""
+"""Browsers, settings of the property tests, and Ctrl-C as a terminal would send it, for all folders of tests."""
 
 import signal
 

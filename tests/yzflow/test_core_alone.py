@@ -11,7 +11,7 @@ from yzflow import papers
 
 pytestmark = pytest.mark.slow
 
-# What fails is printed in one line, and a command's own exit status is its error.
+# Each answer is one line; a command ends with the exit status of bad input.
 ASK = """
 from click.testing import CliRunner
 

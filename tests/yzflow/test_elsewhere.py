@@ -1,4 +1,4 @@
-"""What other distributions bring is named in one line where they are not installed."""
+"""Names that other distributions bring: where one is not installed, a line says which."""
 
 import importlib
 
