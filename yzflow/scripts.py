@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
+from dynamics.support import distributions
 from dynamics.support.files import folder
 
 
@@ -54,8 +55,14 @@ def run(
     *,
     interrupted: str = "every file that is there is complete, and the same command starts over",
 ) -> NoReturn:
-    """Run a script and exit with its status; Ctrl-C ends it in one line, which says what was kept."""
+    """Run a script and exit with its status; Ctrl-C ends it in one line, which says what was kept.
+
+    A distribution that is not installed ends it in one line, too, and exit status 2.
+    """
     try:
         sys.exit(main())
+    except distributions.Missing as error:
+        print(error, file=sys.stderr)
+        sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(f"interrupted: {interrupted}")

@@ -1,8 +1,11 @@
 """The scripts in ``examples``: what they are asked, how they refuse and how they end."""
 
+import sys
+
 import driving
 import pytest
 
+import yzflow as yz
 from yzflow import scripts
 
 FOLDER = driving.ROOT / "examples"
@@ -53,3 +56,11 @@ def test_a_script_exits_with_its_status_or_says_what_it_kept():
     with pytest.raises(SystemExit) as ended:
         scripts.run(interrupt, interrupted="all is kept")
     assert ended.value.code == "interrupted: all is kept"
+
+
+def test_a_distribution_that_a_script_lacks_is_said_in_one_line(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "yzflow_watch", None)
+    with pytest.raises(SystemExit) as ended:
+        scripts.run(lambda: yz.watch(None, None))
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == "`yz.watch` comes with yzflow-watch: pip install -e tools/watch\n"
