@@ -46,26 +46,32 @@ RESULTS = HERE / "results.jsonl"  # kept with the script; a mutant's last line c
 # Names: 500 of the 27227 mutants that there were, without those that are gone, and of the 1977 new ones the same share.
 DRAWN = HERE / "sample.txt"
 # Where mutants are drawn from: a file is of the first that has it. Not: files, archives and other support, deep models,
-# registers of statements, and of papers what stands between them and the engines.
+# registers of statements, and what stands between papers or tools and the engines.
 SOURCES = {
     "dynamics": [
         "dynamics/_engine/*.py", "dynamics/_engine/sgd/*.py", "dynamics/_model/*.py", "dynamics/fields/*.py",
         "dynamics/optimizers/*.py", "dynamics/data/*.py",
         "papers/bounded_dyck/yzflow_bounded_dyck/dyck.py", "papers/bounded_dyck/yzflow_bounded_dyck/_dyck_kernels.py",
         "papers/sparse_averaging/yzflow_sparse_averaging/instances.py",
+        "papers/sparse_averaging/yzflow_sparse_averaging/attention_unit.py",
         "papers/sparse_averaging/yzflow_sparse_averaging/trained/*.py",
         "dynamics/bags.py", "dynamics/descent.py", "dynamics/ensemble.py", "dynamics/extensions.py", "dynamics/flow.py",
         "dynamics/layer.py", "dynamics/observables.py", "dynamics/options.py", "dynamics/trajectory.py",
     ],
-    "theory": ["theory/**/*.py", "papers/*/yzflow_*/*.py", "papers/*/yzflow_*/proofs/*.py"],
+    "theory": [
+        "theory/**/*.py", "papers/*/yzflow_*/*.py", "papers/*/yzflow_*/proofs/*.py",
+        "tools/enclose/yzflow_enclose/*.py", "tools/enclose/yzflow_enclose/scan_and_snap/*.py",
+    ],
 }  # fmt: skip
 # The tests that may kill them, without those that start processes, count threads or draw endlessly.
 TESTS = {
     "dynamics": ["tests/dynamics", "dynamics", "papers/bounded_dyck", "papers/sparse_averaging"],
-    "theory": ["tests/theory", "theory", "papers/bounded_dyck", "papers/sparse_averaging"],
+    "theory": ["tests/theory", "theory", "papers/bounded_dyck", "papers/sparse_averaging", "tools/enclose"],
 }
 IGNORED = ["tests/dynamics/support", "dynamics/support"]
-FACES = ("kinds", "statements", "settings", "questions", "tasks", "values", "training", "constructions")  # of papers
+# What stands between a paper or tool and the engines.
+FACES = ["kinds", "kinds_of_files", "commands", "manifests", "statements", "settings", "questions", "tasks", "values"]
+FACES += ["training", "constructions"]
 INTERPRETED = {"dynamics": "1", "theory": "0"}
 PER_TEST = {"dynamics": 0.8, "theory": 1.5}  # seconds; what takes longer is not traced to its end
 FIRST_TESTS, ALL_TESTS = 10.0, 300.0  # seconds of tests that a mutant meets at first, and what is left of it later
@@ -82,7 +88,7 @@ def files(package: str) -> list[str]:
         for name in names
         if "_register/" not in name
         and not name.endswith(("statements.py", "theory/parts.py"))
-        and not (name.startswith("papers/") and ("joma" in name or Path(name).stem in FACES))
+        and not (name.startswith(("papers/", "tools/")) and ("joma" in name or Path(name).stem in FACES))
     ]
 
 
@@ -133,7 +139,7 @@ def copied(work: Path) -> Path:
             continue
         new.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(old, new)
-    for folder in ("dynamics", "theory", "papers"):
+    for folder in ("dynamics", "theory", "papers", "tools"):
         for cache in (ROOT / folder).rglob("__pycache__/*.nb[ic]"):
             new = copy / cache.relative_to(ROOT)
             new.parent.mkdir(parents=True, exist_ok=True)
@@ -161,9 +167,9 @@ def served(
     copy = copied(work)
     written = work / f"task_{os.getpid()}.json"
     written.write_text(json.dumps(task))
-    papers = ":".join(str(path.parent) for path in sorted(copy.glob("papers/*/yzflow_*")))
+    beside = ":".join(str(path.parent) for place in ("papers", "tools") for path in copy.glob(f"{place}/*/yzflow_*"))
     environment = os.environ | {
-        "PYTHONPATH": f"{copy}:{papers}:{HERE}", "MUTANTS_TASK": str(written), "NUMBA_DISABLE_JIT": "0" if jit else "1",
+        "PYTHONPATH": f"{copy}:{beside}:{HERE}", "MUTANTS_TASK": str(written), "NUMBA_DISABLE_JIT": "0" if jit else "1",
         "NUMBA_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1",
     }  # fmt: skip
     # The caller's own folder, as an editable installation may point to it, must not be found first.

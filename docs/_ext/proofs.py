@@ -1,9 +1,9 @@
 """Directives that put the register's statements and the proofs' steps on a page, as they stand in the code.
 
-``{proofs} ROOM MODULE ..`` gives the derivations of modules of ``theory/ROOM/proofs``, each after the statements that
-rest on it; ``{statements} PAPER`` lists the statements of a paper that have no such proof. The steps are those in the
-call of ``Derivation`` that also holds the expressions which the tests prove; it is read and not run, since running all
-proofs takes a minute.
+``{proofs} PAPER NAME ..`` gives the derivations of these names in a paper's ``proofs``, by the paper's slug, each after
+the statements that rest on it; ``{statements} PAPER`` lists the statements of a paper that have no such proof. The
+steps are those in the call of ``Derivation`` that also holds the expressions which the tests prove; it is read and not
+run, since running all proofs takes a minute.
 """
 
 import ast
@@ -11,12 +11,14 @@ import dataclasses
 import importlib
 import inspect
 import re
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import sympy
 from sphinx.util.docutils import SphinxDirective
 
-import theory
+from theory import papers
 from theory.statements import REGISTER, Statement
 from theory.symbolic import Derivation
 from yzflow.audits import formulas
@@ -26,24 +28,32 @@ from yzflow.pages.statement import slug
 LONG = 160  # characters of LaTeX that fill a line, about
 
 
-def source_of(paper: str, name: str) -> Path:
-    """The file of a proof."""
-    return Path(theory.__file__).parent / paper / "proofs" / f"{name}.py"
+def module_of(paper: str, name: str) -> ModuleType:
+    """The module of a proof, in whichever distribution its paper stands."""
+    known = papers.papers()
+    if paper not in known or name not in known[paper].proofs:
+        raise ValueError(f"no paper {paper!r} with a proof {name!r}")
+    return importlib.import_module(proving(known[paper].proofs[name]))
+
+
+def proving(prove: Callable) -> str:
+    """The name of the module of a function that proves, which may have some of its arguments already."""
+    return getattr(prove, "func", prove).__module__
 
 
 def derivation(paper: str, name: str) -> Derivation:
     """The derivation in a paper's proof ``name`` without its expressions, and without running it."""
-    source = ast.parse(source_of(paper, name).read_text(encoding="utf-8"))
+    module = module_of(paper, name)
+    source = ast.parse(inspect.getsource(module))
     calls = [node for node in ast.walk(source) if isinstance(node, ast.Call) and _called(node) == "Derivation"]
     if len(calls) != 1:
         raise ValueError(f"module {name} must make one Derivation, but makes {len(calls)}")
     wanted = ("statement", "steps", "scope", "sizes", "prose")
-    module = importlib.import_module(f"theory.{paper}.proofs.{name}")
     # Sizes may be those that the function has as defaults.
     known = {**vars(module), **{key: one.default for key, one in inspect.signature(module.derive).parameters.items()}}
     found = {}
     for word in (word for word in calls[0].keywords if word.arg in wanted):
-        found[word.arg] = eval(compile(ast.Expression(word.value), source_of(paper, name), "eval"), known)
+        found[word.arg] = eval(compile(ast.Expression(word.value), str(module.__file__), "eval"), known)
     return Derivation(vanishing={"not derived here": sympy.Integer(0)}, **found)
 
 
@@ -54,7 +64,7 @@ def _called(node: ast.Call) -> str | None:
 def proof_page(paper: str, name: str) -> list[str]:
     """The statements that rest on the proof in the module ``name``, and its derivation, as Markdown."""
     found = derivation(paper, name)
-    module = f"theory.{paper}.proofs.{name}"
+    module = module_of(paper, name).__name__
     lines = [line for one in REGISTER.values() if proved_in(one) == module for line in statement_page(one)]
     lines += [f"**Proof: {found.statement}** (`{module}`)", ""]
     lines += [f"{number}. {step}" for number, step in enumerate(found.steps, 1)]
@@ -65,7 +75,7 @@ def proof_page(paper: str, name: str) -> list[str]:
 
 def proved_in(statement: Statement) -> str | None:
     """The module of a statement's proof, of the first one if its clauses have several, if it has one."""
-    return next((getattr(prove, "func", prove).__module__ for prove in statement.proofs), None)
+    return next(map(proving, statement.proofs), None)
 
 
 def statement_page(statement: Statement) -> list[str]:
@@ -114,7 +124,7 @@ class Proofs(_Generated):
     def lines(self):
         paper, *names = self.arguments[0].split()
         for name in names:
-            self.note(source_of(paper, name))
+            self.note(Path(module_of(paper, name).__file__))
         return [line for name in names for line in proof_page(paper, name)]
 
 

@@ -1,4 +1,7 @@
-"""Reference pages: one for each public module of the three packages, found and not listed."""
+"""Reference pages: one for each public module of the three packages and of the distributions beside them.
+
+They are found and not listed. Of a distribution that cannot be imported here, there is a page that says so.
+"""
 
 import importlib
 import inspect
@@ -9,13 +12,37 @@ from pathlib import Path
 from sphinx.application import Sphinx
 
 PACKAGES = {"dynamics": "Simulate", "theory": "Predict", "yzflow": "Compare"}
+ROOT = Path(__file__).parents[2]
+
+
+def beside() -> dict[str, str]:
+    """Package of each distribution beside the core -> its folder in the repository."""
+    found = sorted(path for place in ("papers", "tools") for path in (ROOT / place).glob("*/yzflow_*/__init__.py"))
+    return {path.parent.name: path.parents[1].relative_to(ROOT).as_posix() for path in found}
+
+
+def absent(package: str) -> str:
+    """Why a package and its modules cannot be imported here; nothing if they can."""
+    try:
+        for module in modules(package):
+            public_names(module)
+    except ImportError as error:
+        return str(error)
+    return ""
 
 
 def modules(package: str) -> list[str]:
-    """``package`` and its public modules. Proofs are on the pages on theory, and commands in ``yzflow --help``."""
+    """``package`` and its public modules. Proofs are on the pages on theory, and commands in ``yzflow --help``.
+
+    Of a paper's distribution the panel and the views are pages of their own.
+    """
     root = importlib.import_module(package)
     found = [package] + [module.name for module in pkgutil.walk_packages(root.__path__, f"{package}.")]
-    hidden = ("yzflow.cli", "yzflow.commands")
+    hidden = (
+        "yzflow.cli",
+        "yzflow.commands",
+        *(f"{package}.{name}" for name in ("commands", "panel", "proofs", "views") if package in beside()),
+    )
     return [name for name in found if "._" not in name and not name.startswith(hidden)]
 
 
@@ -52,20 +79,15 @@ def write_pages(app: Sphinx) -> None:
     folder = Path(app.srcdir) / "_generated" / "reference"
     folder.mkdir(parents=True, exist_ok=True)
     wanted = {}
-    for package, title in PACKAGES.items():
-        names = modules(package)
-        wanted.update({name: _page(name) for name in names})
+    for package, title in {**PACKAGES, **beside()}.items():
         heading = f"{title}: {package}"
-        parts = [
-            heading,
-            "=" * len(heading),
-            "",
-            ".. toctree::",
-            "   :maxdepth: 1",
-            "",
-            *(f"   {n}" for n in names),
-            "",
-        ]
+        parts = [heading, "=" * len(heading), ""]
+        if package not in PACKAGES and (why := absent(package)):
+            parts += [f"Not in this site, as it was built where the package cannot be imported: {why}.", ""]
+        else:
+            names = modules(package)
+            wanted.update({name: _page(name) for name in names})
+            parts += [".. toctree::", "   :maxdepth: 1", "", *(f"   {name}" for name in names), ""]
         wanted[f"index_{package}"] = "\n".join(parts)
     for old in folder.glob("*.rst"):
         if old.stem not in wanted:
