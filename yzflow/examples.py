@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from importlib import metadata, util
 from pathlib import Path
 
-from dynamics.support import checks, files
+from dynamics.support import checks, distributions, files
 from yzflow import studies
 
 # Where `setup.cfg` has a wheel put them.
@@ -89,12 +89,15 @@ def run(name: str, arguments: Sequence[str] = ()) -> int:
     ValueError
         If there is none of this name, or it is no script.
     ImportError
-        If it needs the studies, and they are not installed.
+        If it needs the studies or another distribution, and they are not installed.
     """
     file = find(name)
     if file.suffix != ".py":
         raise checks.reject("name", "be a script; others can be copied", name)
     if of_studies(name) and util.find_spec("yzflow_studies") is None:
         raise ImportError(studies.MISSING)
+    for package in distributions.FOLDERS:
+        if package in file.read_text(encoding="utf-8") and not distributions.installed(package):
+            raise distributions.Missing(f"what `{name}` imports {distributions.cure(package)}")
     module = ["-m", "pytest"] if file.stem.startswith("test_") else []
     return subprocess.call([sys.executable, *module, str(file), *arguments])

@@ -56,6 +56,14 @@ def test_an_example_gets_its_arguments_and_its_status_is_the_commands(monkeypatc
     assert called == [[sys.executable, file, "--quick", "--out", "x"]]
 
 
+def test_an_example_says_which_distribution_it_needs(monkeypatch):
+    monkeypatch.setattr(examples.distributions, "installed", lambda package: package != "yzflow_enclose")
+    monkeypatch.setattr(subprocess, "call", lambda command: 0)
+    with pytest.raises(ImportError, match=r"^what `certificates` imports comes with yzflow-enclose: pip install -e"):
+        examples.run("certificates")
+    assert examples.run("phase_transition") == 0
+
+
 def test_examples_of_an_installed_wheel_are_found(tmp_path, monkeypatch):
     """As pip puts them, with the list of files that it keeps."""
     site = tmp_path / "lib/site-packages"
