@@ -24,11 +24,11 @@ from typing import Any
 import numpy as np
 from flint import arb, arb_poly
 
-from dynamics.support import checks, provenance
+from dynamics.support import checks
 from yzflow_enclose import certificate
 from yzflow_enclose.cell import BITS, ORDER, Cell, CellStep
 from yzflow_enclose.cell_bounds import GOAL, Bounds
-from yzflow_enclose.certified import Certified, error_bounds
+from yzflow_enclose.certified import Certified, environment, error_bounds
 from yzflow_enclose.claims import CELL, CELL_FORMAT, HIGHEST_DEGREE, cell_words, check
 from yzflow_enclose.signs import Sign, Watch
 from yzflow_enclose.stepping import above, precision
@@ -271,7 +271,7 @@ def decide_cell(
     if any(row.shape != (1 + len(cell.distinct),) for row in rows):
         raise checks.reject("claims", "have a coefficient for each logit of a class", [row.shape for row in rows])
     began = time.monotonic()
-    found = CellEnclosure(cell, degree, t_end=t_end, environment=provenance.environment())
+    found = CellEnclosure(cell, degree, t_end=t_end, environment=environment())
     with precision(BITS):
         bounds = Bounds(cell, degree)
         watched = [Watch(bounds, row) for row in rows]

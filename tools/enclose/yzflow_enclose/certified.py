@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 from flint import arb
 
+from dynamics.support import origins, provenance
 from yzflow_enclose.stepping import above
+
+
+def environment() -> dict[str, str]:
+    """Causes of other bits in an enclosure: as of other results, and the code of this distribution."""
+    return {**provenance.environment(), "code": origins.outside([__name__])}
 
 
 class Certified(ABC):

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from dynamics.bags import Bags
-from dynamics.support import checks, provenance
+from dynamics.support import checks
 from dynamics.support.progress import Progress
+from yzflow_enclose.certified import environment
 from yzflow_enclose.enclosure import Enclosure
 from yzflow_enclose.fields import DECODERS
 from yzflow_enclose.flows import FlowReading
@@ -166,8 +167,8 @@ def _enclosed(reading: OfPopulation | FlowReading, limits: Limits) -> Enclosure:
     reason = found.reason
     if reason and isinstance(reading, FlowReading):
         reason += reading.pace(found.steps, bits)
-    environment = provenance.environment()
-    return Enclosure(reading, found.steps, t_end=t_end, bits=bits, reason=reason, environment=environment)
+    made_by = environment()
+    return Enclosure(reading, found.steps, t_end=t_end, bits=bits, reason=reason, environment=made_by)
 
 
 def enclosed_again(made: Enclosure, *, progress: bool = False) -> Enclosure:
