@@ -40,8 +40,6 @@ SIMULATORS = (
     "yzflow_sparse_averaging.kinds",
     "yzflow_deep",
 )
-# A paper as one writes it from outside, which the core does not list.
-OUTSIDE = "yzflow_joma"
 # What a package offers of a simulator.
 OFFERED = ("yzflow_bounded_dyck.DyckLanguage",)
 each = pytest.mark.parametrize("package", DISTRIBUTIONS)
@@ -171,9 +169,7 @@ def without(program, *hidden):
 
 
 def test_every_distribution_is_listed_with_its_folder():
-    assert {package: ROOT / folder for package, folder in distributions.FOLDERS.items()} == {
-        package: folder for package, folder in DISTRIBUTIONS.items() if package != OUTSIDE
-    }
+    assert {package: ROOT / folder for package, folder in distributions.FOLDERS.items()} == DISTRIBUTIONS
     assert set(distributions.MISSION) <= set(distributions.FOLDERS)
     assert distributions.cure("yzflow_watch") == "comes with yzflow-watch: pip install -e tools/watch"
 
