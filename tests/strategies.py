@@ -6,7 +6,6 @@ find more than the round ones hypothesis prefers.
 
 import numpy as np
 from hypothesis import strategies as st
-from yzflow_bounded_dyck import DyckLanguage
 
 from dynamics import Bags, Layer, SequenceClasses
 
@@ -80,13 +79,6 @@ def sequence_classes(draw, *, uniform=None, max_unseen=20):
         vocab_size=n_classes + unseen,
         class_weights=None if uniform else rng.dirichlet(np.full(n_classes, 5.0)),
     )
-
-
-@st.composite
-def dyck_languages(draw, *, max_types=4, max_depth=5):
-    """Languages down to one type and depth one, with q down to 1e-9 and up to 1 - 1e-9."""
-    q = draw(st.sampled_from([1e-9, 0.1, 0.5, 0.8, 1 - 1e-9]))
-    return DyckLanguage(draw(st.integers(1, max_types)), draw(st.integers(1, max_depth)), q)
 
 
 class Population:

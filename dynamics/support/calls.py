@@ -24,7 +24,6 @@ from dynamics.support.origins import Code, Origin, origin_of
 # constructors, which check them: kernels trust the indices in such arrays.
 _KINDS = (
     "Bags",
-    "DyckLanguage",
     "Embedding",
     "Layer",
     "Objective",

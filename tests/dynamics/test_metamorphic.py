@@ -7,9 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import SEEDS, bags, dyck_languages, layers, sequence_classes
-from yzflow_bounded_dyck import DyckLanguage
-from yzflow_sparse_averaging import instances as tasks
+from strategies import SEEDS, bags, layers, sequence_classes
 
 from dynamics import Bags, Layer, SequenceClasses, TextCorpus, gradient_flow, sgd
 from theory.scan_and_snap import early
@@ -186,48 +184,6 @@ def test_training_does_not_see_how_data_was_given(classes, real, whole, seed):
     for end in ends[1:]:
         np.testing.assert_array_equal(end.Z, ends[0].Z)
         np.testing.assert_array_equal(end.Y, ends[0].Y)
-
-
-@given(dyck_languages(max_depth=4), INTEGERS, SEEDS)
-def test_brackets_in_any_width(language, whole, seed):
-    sequences = language.sample_sequences(3, max_length=6, rng=seed)
-    plain, narrow = (language.bags([sequence.astype(t) for sequence in sequences]) for t in (np.int64, whole))
-    np.testing.assert_array_equal(narrow.token, plain.token)
-    np.testing.assert_array_equal(narrow.target, plain.target)
-
-
-@given(st.integers(1, 100), st.integers(1, 100), INTEGERS)
-def test_states_are_counted_in_any_width(n_types, max_depth, whole):
-    language = DyckLanguage(n_types, max_depth)
-    types, depths = np.arange(n_types, dtype=whole)[:, None], np.arange(1, max_depth + 1, dtype=whole)
-    opens = np.arange(n_types * max_depth).reshape(n_types, max_depth)
-    np.testing.assert_array_equal(language.open(types, depths), opens)
-    np.testing.assert_array_equal(language.close(types, depths - whole(1)), opens + opens.size)
-
-
-@given(dyck_languages(max_types=3, max_depth=3), SEEDS)
-def test_types_of_brackets_are_alike(language, seed):
-    """Another naming of the types permutes the distribution of the next bracket."""
-    rng = np.random.default_rng(seed)
-    names = rng.permutation(language.n_types)
-    (sequence,) = language.sample_sequences(1, max_length=8, rng=rng)
-    renamed = 2 * names[sequence // 2] + sequence % 2
-    columns = (2 * names[:, None] + [0, 1]).ravel()
-    close(language.next_token(renamed)[columns], language.next_token(sequence))
-    close(language.log_probability(renamed), language.log_probability(sequence))
-    made = pickle.loads(pickle.dumps(language))
-    close(made.next_token(sequence), DyckLanguage(*vars(language).values()).next_token(sequence))
-
-
-@given(st.integers(2, 100), st.integers(1, 12), INTEGERS, SEEDS)
-def test_matching_in_any_width_and_order(modulus, n_tokens, whole, seed):
-    rng = np.random.default_rng(seed)
-    x = rng.integers(modulus, size=(2, n_tokens))
-    order = rng.permutation(n_tokens)
-    for match in (tasks.match2, tasks.match3):
-        expected = match(x, modulus)
-        np.testing.assert_array_equal(match(x.astype(whole), modulus), expected)
-        np.testing.assert_array_equal(match(x[:, order], modulus), expected[:, order])
 
 
 @given(st.lists(st.sampled_from("abc"), min_size=6, max_size=30), st.integers(2, 4))

@@ -5,16 +5,6 @@ import pickle
 
 import numpy as np
 import pytest
-from yzflow_bounded_dyck import DyckLanguage
-from yzflow_sparse_averaging import instances as tasks
-from yzflow_sparse_averaging.attention_unit import (
-    AttentionUnit,
-    FixedPoint,
-    MultiHeadLayer,
-    TensorAttentionUnit,
-    Transformer,
-)
-from yzflow_sparse_averaging.trained.linear_query import LinearQueryUnit
 
 from dynamics import Bags, Embedding, Layer, SequenceClasses, TextCorpus, gradient_flow, sgd
 from dynamics.support import checks
@@ -29,39 +19,9 @@ def classes(**options):
 # Integers of every width
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-def test_states_are_numbered_in_any_width(width):
-    language = DyckLanguage(n_types=10, max_depth=100)
-    assert language.open(width(5), width(1)) == 500
-    assert language.close(width(5), width(99)) == 1000 + 599
-    types, depths = np.array([0, 9], dtype=width), np.array([1, 100], dtype=width)
-    np.testing.assert_array_equal(language.open(types, depths), [0, 999])
-
-
-@pytest.mark.parametrize("width", WIDTHS)
-def test_a_depth_of_zero_is_refused_in_any_width(width):
-    with pytest.raises(ValueError, match=r"`depth` must be from 1 to 3, but got 0"):
-        DyckLanguage(2, 3).open(0, width(0))
-
-
-@pytest.mark.parametrize("width", WIDTHS)
-def test_fixed_point_numbers_in_any_width(width):
-    numbers = FixedPoint(width(8), width(3))
-    assert numbers.step == 0.125
-    assert numbers.round([0.3]) == [0.25]
-
-
 def test_integers_beyond_int64_are_shown_as_they_are():
     with pytest.raises(ValueError, match=r"`x` must .* 18446744073709551615"):
         checks.index_array("x", np.array([2**64 - 1], dtype=np.uint64))
-    with pytest.raises(ValueError, match=r"`x` must .* 18446744073709551615"):
-        tasks.match2(np.array([2**64 - 1], dtype=np.uint64), 5)
-
-
-def test_tokens_beyond_int32_are_refused():
-    deep = pytest.importorskip("yzflow_deep")
-    with pytest.raises(ValueError, match=r"`inputs` must hold indices below 2147483648, but got 2147483649"):
-        deep.Sequences([[2**31 + 1]], [[0]])
 
 
 # Masks
@@ -80,8 +40,6 @@ MASKED = np.ma.array([0.5, 0.5], mask=[True, False])
         lambda: Bags([0], [0], [0, 2], [0, 1], MASKED),
         lambda: classes(class_weights=MASKED),
         lambda: Layer(np.ma.array(np.zeros((1, 2)), mask=True), np.zeros((2, 2))),
-        lambda: tasks.match2(np.ma.array([1, 2], mask=[True, False]), 5),
-        lambda: FixedPoint(4, 1).round(MASKED),
     ],
 )
 def test_masked_entries_are_refused(call):
@@ -184,24 +142,15 @@ def examples():
     found = [
         bags,
         classes(),
-        DyckLanguage(2, 3),
         TextCorpus(["the cat and the dog"]),
         embedding,
         Layer.embedded(embedding, np.zeros((3, 2))),
         Layer(np.zeros((2, 2)), np.zeros((3, 2)), np.zeros((2, 3)), hidden=None),
-        LinearQueryUnit(np.ones((3, 2)), np.ones((3, 2)), np.eye(2)),
     ]
     return [pytest.param(thing, id=f"{type(thing).__name__}{i}") for i, thing in enumerate(found)]
 
 
-def units():
-    unit, same = AttentionUnit(np.eye(2), np.eye(2), np.eye(2)), (np.asarray, np.asarray)
-    layer = MultiHeadLayer([unit])
-    found = [unit, TensorAttentionUnit(np.asarray, same, same, embedding_dim=2), layer, Transformer([layer])]
-    return [pytest.param(thing, id=type(thing).__name__) for thing in found]
-
-
-@pytest.mark.parametrize("thing", [*examples(), *units()])
+@pytest.mark.parametrize("thing", examples())
 def test_nothing_of_a_data_object_can_be_set(thing):
     for name in [*vars(thing), "new"]:
         with pytest.raises(AttributeError):
@@ -221,7 +170,7 @@ def test_copies_are_as_read_only_as_the_original(thing, way):
             arrays += 1
             assert not value.flags.writeable, name
             np.testing.assert_array_equal(value, getattr(thing, name))
-    assert arrays or isinstance(thing, (DyckLanguage, SequenceClasses))
+    assert arrays or isinstance(thing, SequenceClasses)
     if isinstance(thing, SequenceClasses):
         assert not made.class_weights.flags.writeable
     with pytest.raises(AttributeError):

@@ -9,7 +9,6 @@ import scipy.sparse
 import strategies
 from hypothesis import given
 from hypothesis import strategies as st
-from yzflow_bounded_dyck import DyckLanguage
 
 from dynamics import Bags, Layer, Objective, Optimizer, SequenceClasses, Solver, gradient_flow, sgd
 from dynamics.support import calls
@@ -55,7 +54,6 @@ def test_other_objects_come_back():
         Objective("squared", contrast=bags, contrast_weight=0.5),
         Optimizer("adam"),
         Solver("Radau", time_scale="log"),
-        DyckLanguage(2, 3, 0.4),
         np.array([0.0, -0.0, np.nan]),
     ):
         back = again(value)

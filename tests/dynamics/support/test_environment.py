@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from driving import ROOT
 from numba.core.registry import cpu_target
-from yzflow_bounded_dyck import DyckLanguage
 
 from dynamics import SequenceClasses, TextCorpus, gradient_flow, sgd
 from dynamics.support.progress import Progress
@@ -95,10 +94,6 @@ def results():
     for dtype, optimizer in (("float64", "sgd"), ("float64", "adam"), ("float32", "sgd")):
         options = {"dtype": dtype, "optimizer": optimizer, "batch_size": 4, "length": 6}
         found[f"{dtype} {optimizer}"] = sgd(classes, steps=5, **options, **rates).dataset["loss"].values
-    language, rng = DyckLanguage(2, 3), np.random.default_rng(0)
-    for kind in ("prefix", "word"):
-        bags = language.sample(3, max_length=8, rng=rng, kind=kind)
-        found[kind] = np.concatenate([bags.token, bags.count])
     windows = TextCorpus(["a b c a b d", "a c"]).windows(3)
     found["text"] = np.concatenate([windows.token, windows.count])
     return {name: np.asarray(array, dtype=float).ravel().tolist() for name, array in found.items()}
