@@ -80,30 +80,24 @@ def distribution(folder):
     return tomllib.loads((ROOT / folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
-def test_one_file_installs_the_studies_with_what_they_need():
-    """Those of this repository, beside the core: an index has none of them."""
-    folder = ROOT / "studies"
-    needed = {name for name in distribution("studies")["dependencies"] if name.startswith("yzflow-")}
-    lines = (folder / "requirements.txt").read_text(encoding="utf-8").splitlines()
-    listed = [line.removeprefix("-e ") for line in lines if line.startswith("-e ")]
-    names = [distribution(path)["name"] for path in listed]
-    assert {*names} == {*needed, "yzflow-studies"} and len(names) == len({*names})
+def of_this_repository(names):
+    return {name.partition("[")[0] for name in names if name.startswith("yzflow-")}
 
 
-def test_the_studies_import_no_distribution_that_is_not_named():
+def test_one_file_installs_the_studies_with_what_they_import():
     """By what stands at the top of their modules: what a function imports is asked for where it is called."""
-    folder = ROOT / "studies"
-    named = {name.replace("-", "_") for name in distribution("studies")["dependencies"]} | {"yzflow_studies"}
+    lines = (ROOT / "studies/requirements.txt").read_text(encoding="utf-8").splitlines()
+    names = {distribution(line.removeprefix("-e "))["name"] for line in lines if line.startswith("-e ")}
     imported = set()
-    for file in folder.glob("yzflow_studies/**/*.py"):
-        if file.name.startswith("test_"):
-            continue
+    for file in (ROOT / "studies").glob("yzflow_studies/**/*.py"):
         for node in ast.parse(file.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.ImportFrom):
-                imported.add((node.module or "").split(".")[0])
-            elif isinstance(node, ast.Import):
-                imported |= {alias.name.split(".")[0] for alias in node.names}
-    assert {name for name in imported if name.startswith("yzflow")} <= named
+            if isinstance(node, ast.ImportFrom) and not file.name.startswith("test_"):
+                imported.add((node.module or "").split(".")[0].replace("_", "-"))
+    config = distribution("studies")
+    extras = of_this_repository(name for extra in config["optional-dependencies"].values() for name in extra)
+    needed = of_this_repository(config["dependencies"])
+    assert needed <= names <= needed | extras | {"yzflow-studies"}
+    assert of_this_repository(imported) == names
 
 
 def test_without_the_distribution_it_is_named(monkeypatch):
