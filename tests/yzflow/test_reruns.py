@@ -1,5 +1,6 @@
 """Saved files made again: the same bits where nothing changed, and what changed where something did."""
 
+import importlib
 import json
 
 import numpy as np
@@ -107,8 +108,9 @@ def test_a_certificate_that_stopped_is_made_again_as_far_as_it_came(tmp_path):
 
 def test_another_precision_of_a_certificate_is_found(tmp_path, monkeypatch):
     enclose_flow(CLASSES, **RATES, t_end=1.0, bits=80).save(tmp_path / "flow.npz")
-    again = reruns.enclosed_again
-    monkeypatch.setattr(reruns, "enclosed_again", lambda made, **options: again(_with_bits(made, 90), **options))
+    evidence = importlib.import_module("yzflow_enclose.evidence")
+    again = evidence.enclosed_again
+    monkeypatch.setattr(evidence, "enclosed_again", lambda made, **options: again(_with_bits(made, 90), **options))
     report = yz.rerun(tmp_path / "flow.npz")
     assert "radius" in {found.name for found in report.differences}
 
