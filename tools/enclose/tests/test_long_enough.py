@@ -165,11 +165,11 @@ def test_the_lengths_around_are_as_it_says():
 
 def test_another_length_or_another_rate_is_noticed(monkeypatch):
     right = long_enough.long_enough
-    monkeypatch.setattr(
-        finite_sequences,
-        "long_enough",
-        lambda *a, **o: long_enough.LongEnough(right(*a, **o).length + 1, None, 0, 0, 0.0),
-    )
+
+    def longer(*arguments, **options):
+        return long_enough.LongEnough(right(*arguments, **options).length + 1, None, 0, 0, 0.0)
+
+    monkeypatch.setattr(finite_sequences, "_long_enough", lambda: longer)
     assert finite_sequences.wrong_lengths(None, "closed form") > 0
     assert finite_sequences.wrong_first_lengths(None, "closed form") > 0
 

@@ -159,7 +159,7 @@ def sets(node):
 
 def test_one_place_sets_the_precision():
     """But for the small checkers, which take nothing from the rest."""
-    folders = ("dynamics", "theory", "yzflow", "studies/yzflow_studies", "papers/joma/yzflow_joma", "benchmarks")
+    folders = ("dynamics", "theory", "yzflow", "studies/yzflow_studies", "papers", "tools", "benchmarks")
     files = [file for folder in folders for file in sorted((ROOT / folder).rglob("*.py"))]
     kept = [file for file in files if not file.name.startswith(("verify", "test_", "conftest"))]
     texts = {file.relative_to(ROOT).as_posix(): file.read_text() for file in kept}
