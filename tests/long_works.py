@@ -1,5 +1,6 @@
 """Long works that go on where they stopped: how each is started in a folder, and what it has made there."""
 
+import importlib
 import json
 import os
 from collections.abc import Callable
@@ -8,15 +9,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import watched_layers
 import xarray as xr
 from saved_kinds import parts
-from yzflow_watch.recording import Recording
 
 import yzflow as yz
 from dynamics import ensemble as ensembles
 from dynamics import gradient_flow_ensemble
 from dynamics.support import files
+from dynamics.support.distributions import installed
 from yzflow.audits import audit, survival  # noqa: F401  # before a process forks, and not in each
 from yzflow.fuzzing import blocks
 
@@ -42,11 +42,13 @@ def flows():
 
 def recording():
     """A training that starts over, and its recorder, which goes on."""
+    import watched_layers
+
     model = watched_layers.Trained(watched_layers.classes_inside(vocab_size=50))
     tokens = watched_layers.draw(model.classes, 24, 200, np.random.default_rng(0))
     looks = {"attention": watched_layers.attention, "logits": watched_layers.logits, "rates": model.rates}
     path = Path("run.nc")
-    recorded = int(Recording.load(path).steps[-1]) if path.exists() else 0
+    recorded = int(_recorded(path).steps[-1]) if path.exists() else 0
     for number in range(recorded):
         model.step(number)
     given = {"optimizer": watched_layers.PLAIN, "batch_size": 100, "predict_at": "log", "every": 2, "path": path}
@@ -64,6 +66,10 @@ def campaign():
             "Scan and Snap: Corollary 2", level="theory flow", examples=24, seed=1, store="kept", executor=pool
         )
     report.to_json("fuzz.json")
+
+
+def _recorded(path):
+    return importlib.import_module("yzflow_watch.recording").Recording.load(path)
 
 
 class Work(NamedTuple):
@@ -107,8 +113,9 @@ WORKS = {
     ),
     "fuzz": Work("long_works:campaign", lambda folder: (folder / "fuzz.json").read_bytes()),
     "ensemble": Work("long_works:flows", _dataset("done.nc")),
-    "recording": Work("long_works:recording", lambda folder: parts(Recording.load(folder / "run.nc").dataset)),
 }  # fmt: skip
+if installed("yzflow_watch"):
+    WORKS["recording"] = Work("long_works:recording", lambda folder: parts(_recorded(folder / "run.nc").dataset))
 
 
 def names(folder):

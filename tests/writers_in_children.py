@@ -4,6 +4,7 @@
 said, and what was changed.
 """
 
+import importlib
 import json
 import os
 import resource
@@ -20,10 +21,9 @@ NOBODY = 65534
 def writers():
     """Name -> (suffix, function of a path); all is computed before, so that only writing is left."""
     import matplotlib.figure
-    from yzflow_sparse_averaging.trained.qsa import train_qsa
 
     from dynamics import Bags, SequenceClasses, gradient_flow
-    from dynamics.support import files, netcdf
+    from dynamics.support import distributions, files, netcdf
     from yzflow import cli, figures
     from yzflow.sweeps.runs import Result
     from yzflow.sweeps.store import Store
@@ -36,7 +36,6 @@ def writers():
     identity = {"schema": 2, "task": "t", "version": 1, "configuration": {"a": 1}, "seed": 0}
     store.write(identity, Result({"y": ((), np.array(1.0), {})}))
     Path("c.toml").write_text('task = "syn_small"\nstore = "runs"\n[grid]\nsteps = [2]\n')
-    training = {"n_tokens": 4, "subset_size": 2, "embedding_dim": 3, "value_dim": 2, "steps": 2, "batch_size": 2}
 
     def replacing(path):
         with files.replacing(path) as temporary:
@@ -53,11 +52,14 @@ def writers():
         "bags": (".npz", bags.save),
         "consolidate": (".nc", store.consolidate),
         "figure": (".png", lambda path: figures.save(figure, str(path).removesuffix(".png"), formats=["png"])),
-        "qsa": (".nc", lambda path: train_qsa(**training, checkpoint=path)),
         "yzflow flow": (".nc", command("flow", "--classes", "2", "--vocab-size", "5", "--t-end", "1")),
         "yzflow sgd": (".nc", command("sgd", "--steps", "2")),
         "yzflow sweep": (".nc", command("sweep", str(Path("c.toml").absolute()), "--workers", "1")),
     }
+    if distributions.installed("yzflow_sparse_averaging"):
+        trained = importlib.import_module("yzflow_sparse_averaging.trained.qsa")
+        training = {"n_tokens": 4, "subset_size": 2, "embedding_dim": 3, "value_dim": 2, "steps": 2, "batch_size": 2}
+        own["qsa"] = (".nc", lambda path: trained.train_qsa(**training, checkpoint=path))
     for name, (suffix, writer) in own.items():  # compiled and imported before the files are limited
         if name != "yzflow sweep":
             ends(writer, Path(f"warm {name}{suffix}").absolute())

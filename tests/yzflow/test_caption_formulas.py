@@ -2,7 +2,6 @@
 
 import pytest
 from figure_rules import of_papers_and_studies
-from yzflow_sparse_averaging.proofs import linear_query, moments
 
 from theory.scan_and_snap import decoder
 from theory.scan_and_snap.proofs import late_full_flow, lemma7
@@ -15,9 +14,6 @@ from yzflow.papers.scan_and_snap.panel.presets import PRESETS
     [
         ("no_freezing", "the limit {}, dotted", plain(late_full_flow.exponent, "M", "K")),
         ("figure8", "{} holds for every eta_Y", plain(lemma7.bound, "M", "eta_Y")),
-        ("qsa_query_bits", "moment curve (m = {})", plain(moments.dimension, "q")),
-        ("qsa_embedding_dim", "training works from m = {} on", plain(linear_query.rank, "N")),
-        ("qsa_embedding_dim", "W K^T of rank {} at least", plain(linear_query.rank, "N")),
     ],
 )
 def test_a_caption_has_the_claim(name, words, formula):

@@ -10,7 +10,6 @@ import pytest
 import sympy
 from click.testing import CliRunner
 from driving import ROOT
-from yzflow_bounded_dyck import balance
 
 import yzflow
 from dynamics._model import kernels
@@ -126,33 +125,8 @@ def test_a_mistake_in_a_formula_alarms_the_right_row(mistake, monkeypatch):
     assert {row.statement for row in report.table if row.alarming} == {f"Scan and Snap: {number}"}
 
 
-DYCK_MISTAKES = {
-    "half of delta": ("Equation 13", "insertions", lambda right: lambda *a, **o: right(*a, **o) / 2),
-    "delta not zero": ("Silent pairs", "insertions", lambda right: lambda *a, **o: 1 + right(*a, **o)),
-    "delta three times too large": ("Theorem 2", "insertions", lambda right: lambda *a, **o: 3 * right(*a, **o)),
-    "values for minus the logits": (
-        "Balance of values", "balancing_values", lambda right: lambda Z, language: right(-Z, language),
-    ),
-    "another layer's head": (
-        "Theorem 1, sufficiency", "exact_head",
-        lambda right: lambda layer, language: right(balance.balanced_layer(language, 1, scale=0), language),
-    ),
-}  # fmt: skip
-
-
-# Those of delta are slow: they audit layers that are trained for it.
-@pytest.mark.parametrize(
-    "mistake",
-    [pytest.param(name, marks=[pytest.mark.slow] * ("delta" in name)) for name in DYCK_MISTAKES],
-)
-def test_a_mistake_about_balance_alarms_the_right_row(mistake, monkeypatch):
-    number, name, wrong = DYCK_MISTAKES[mistake]
-    monkeypatch.setattr(balance, name, wrong(getattr(balance, name)))
-    report = yzflow.audit([f"Bounded Dyck: {number}"], quick=True)
-    assert {row.statement for row in report.table if row.alarming} >= {f"Bounded Dyck: {number}"}
-
-
 def test_a_number_that_two_papers_have_is_refused_with_both_names():
+    pytest.importorskip("yzflow_bounded_dyck")
     with pytest.raises(ValueError, match=r'`only` must name .* "Bounded Dyck: Corollary 2", "Scan and Snap: Cor'):
         audit.audit(["Theorem 2(a)", "Corollary 2"])
 
