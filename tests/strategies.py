@@ -81,6 +81,15 @@ def sequence_classes(draw, *, uniform=None, max_unseen=20):
     )
 
 
+@st.composite
+def dyck_languages(draw, *, max_types=4, max_depth=5):
+    """Languages down to one type and depth one, with q down to 1e-9 and up to 1 - 1e-9."""
+    from yzflow_bounded_dyck import DyckLanguage  # of another distribution, which tests of the core do without
+
+    q = draw(st.sampled_from([1e-9, 0.1, 0.5, 0.8, 1 - 1e-9]))
+    return DyckLanguage(draw(st.integers(1, max_types)), draw(st.integers(1, max_depth)), q)
+
+
 class Population:
     """Bags as the population that sequences are drawn from, and not as the sequences themselves."""
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import SEEDS
+from strategies import SEEDS, dyck_languages
 from yzflow_bounded_dyck import DyckLanguage
 
 WIDTHS = [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64]
@@ -17,13 +17,6 @@ INTEGERS = st.sampled_from(WIDTHS)
 
 def close(a, b):
     np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-11)
-
-
-@st.composite
-def dyck_languages(draw, *, max_types=4, max_depth=5):
-    """Languages down to one type and depth one, with q down to 1e-9 and up to 1 - 1e-9."""
-    q = draw(st.sampled_from([1e-9, 0.1, 0.5, 0.8, 1 - 1e-9]))
-    return DyckLanguage(draw(st.integers(1, max_types)), draw(st.integers(1, max_depth)), q)
 
 
 @pytest.mark.parametrize("width", WIDTHS)
