@@ -12,8 +12,8 @@ from driving import ROOT
 FOLDERS = ("benchmarks", "docs", "dynamics", "examples", "formal", "papers", "studies", "tests", "theory", "yzflow")
 KINDS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 NAME = re.compile(r"`((?:dynamics|theory|yzflow|yzflow_studies)\.[a-z_]\w*(?:\.\w+)*)[^`]*`")
-# Of the pages' JavaScript.
-OTHERS = {"yzflow.views", "yzflow.panels.NAME", "yzflow.flows"}
+# Of the pages' JavaScript, and groups of entry points.
+OTHERS = {"yzflow.views", "yzflow.panels.NAME", "yzflow.flows", "yzflow.files"}
 
 
 @functools.cache
