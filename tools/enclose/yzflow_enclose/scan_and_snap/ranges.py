@@ -129,7 +129,7 @@ def range_of(function: Callable[..., arb], *sides: tuple[float, float], accuracy
     --------
     gamma of 10 classes for M from 990 to 1010, at eta_Y = 1 and t from 50 to 60:
 
-    >>> from theory.scan_and_snap import balls, ranges
+    >>> from yzflow_enclose.scan_and_snap import balls, ranges
     >>> gamma = lambda M, t: balls.gamma(balls.margin(M * t / 10, M), M)
     >>> ball = ranges.range_of(gamma, (990, 1010), (50, 60), accuracy=0.05)
     >>> print(f"{float(ball.lower()):.1f} to {float(ball.upper()):.1f}")
