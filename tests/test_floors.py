@@ -13,7 +13,7 @@ FLOORS = {
         "backend": ["dynamics.backend"],
         "support": ["dynamics.support", "dynamics.version", "dynamics._shown"],
         "data": ["dynamics.bags", "dynamics.data"],
-        # What training moves, what on, and how a step goes: what the kernels have to know of a layer.
+        # Weights, the kind of a layer, the objective and the steps: all that the kernels have to know of a layer.
         "objective": [
             "dynamics._model.weights",
             "dynamics._model.objective",
@@ -58,7 +58,7 @@ FLOORS = {
             "yzflow.scripts",
             "yzflow.values",
         ],
-        # What a paper or a study gives to the rooms: a task, a figure, rows of tables, a panel, views.
+        # Parts that a paper or a study gives to the rooms: a task, a figure, rows of tables, a panel, views.
         "parts": [
             "yzflow.audits.case",
             "yzflow.audits.formulas",
@@ -81,7 +81,7 @@ FLOORS = {
         # A verdict writes its page.
         "checks": ["yzflow.audits.check", "yzflow.pages.contents", "yzflow.pages.writing"],
         "fuzzing": ["yzflow.fuzzing"],
-        "what uses the rooms": [
+        "users of the rooms": [
             "yzflow.examples",
             "yzflow.listing",
             "yzflow.papers",
