@@ -40,7 +40,7 @@ SIMULATORS = (
     "yzflow_sparse_averaging.kinds",
     "yzflow_deep",
 )
-# What a package offers of a simulator.
+# A package's public names of a simulator.
 OFFERED = ("yzflow_bounded_dyck.DyckLanguage",)
 each = pytest.mark.parametrize("package", DISTRIBUTIONS)
 
@@ -137,7 +137,7 @@ def test_the_core_imports_no_distribution():
             assert asked or module == "dynamics.support.distributions", module
 
 
-# What is said where one is missing
+# Where one is missing: the sentence
 
 HIDE = '''
 import sys

@@ -23,7 +23,8 @@ def public(body, name="", own=False):
 
 def compiled(function) -> bool:
     """A numba kernel has the types of its call."""
-    return any("njit" in ast.dump(decorator) for decorator in function.decorator_list)
+    decorators = [ast.dump(decorator) for decorator in function.decorator_list]
+    return any("njit" in decorator or "id='kernel'" in decorator for decorator in decorators)
 
 
 def unannotated(source: str) -> list[str]:

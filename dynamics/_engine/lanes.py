@@ -10,7 +10,7 @@ of zeros every class is a copy of every other, and so are the next tokens that n
 
 The method is DOP853 as scipy has it (size of steps, norm of the error, interpolant), so that a member takes the steps
 that `gradient_flow` takes where it is not stiff. `LANES` members go side by side, each with its own time, step and
-error, as rows of numbers with which one field calculates (`_engine.lane_field`, `_backend.lanes`); a lane whose member
+error, as rows of numbers with which one field calculates (`_engine.lane_field`, `backend.lanes`); a lane whose member
 has ended takes the next. Steps in which outputs or a largest speed are looked for are put aside until there is one for
 each lane. Nothing that is kept of a member depends on the others, nor on which these are.
 

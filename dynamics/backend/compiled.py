@@ -10,7 +10,7 @@ from typing import Any
 from dynamics.backend.modes import IN_PYTHON, PLAIN
 
 _FAST = not (IN_PYTHON or PLAIN)
-_way: Any = import_module("dynamics.backend.inside" if _FAST else "dynamics.backend.plain")
+_way: Any = import_module("dynamics.backend._inside" if _FAST else "dynamics.backend._plain")
 
 
 def kernel(*, inner: bool = False, uses: Iterable[ModuleType] = (), **options: Any) -> Callable[[Callable], Callable]:
@@ -57,4 +57,4 @@ call: Any = _way.call
 
 def chosen(name: str) -> ModuleType:
     """The module of primitives ``name``, "views" or "rows", as this process makes them."""
-    return import_module(f"dynamics.backend.{'inside' if _FAST else 'plain'}_{name}")
+    return import_module(f"dynamics.backend.{'_inside' if _FAST else '_plain'}_{name}")

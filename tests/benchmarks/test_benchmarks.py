@@ -28,7 +28,7 @@ from benchmarks import (
 )
 from benchmarks.__main__ import main, names
 from dynamics._model import kernels
-from dynamics.backend import plain_views
+from dynamics.backend import _plain_views as plain_views
 from dynamics.optimizers import kernels as updates
 
 WIN = Row("a task", 0.5, "a peer", 10.0, 1e-9, 1e-6, first_ours=2.0, first_peer=3.0, result="all")

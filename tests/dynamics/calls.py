@@ -55,7 +55,7 @@ EXEMPT = {
         "layer.optional_rates", "papers.code_of", "papers.register",
     },
 }  # fmt: skip
-# What ends a call that would take long: where it stands -> its value in the tests.
+# Ends of calls that would take long: where each stands -> its value in the tests.
 LIMITS = {
     "dynamics.flow.MOST_EVALUATIONS": 2000,
     "dynamics._engine.open.integration.MOST_EVALUATIONS": 2000,

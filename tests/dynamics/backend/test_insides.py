@@ -60,7 +60,7 @@ def test_numbas_inside_is_used_where_its_name_says_so():
         names = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
         if names & INSIDE:
             users.add(path)
-    assert users == {f"{BACKEND}/{name}.py" for name in ("inside", "inside_rows", "inside_views")}
+    assert users == {f"{BACKEND}/{name}.py" for name in ("_inside", "_inside_rows", "_inside_views")}
 
 
 PROGRAM = """
@@ -69,7 +69,7 @@ sys.path.insert(0, {folder!r})
 import test_insides
 from dynamics.backend.modes import COMPILATION
 numbers = {{name: [value.hex() for value in found.ravel().tolist()] for name, found in test_insides.results().items()}}
-inside = sorted(name for name in sys.modules if name.startswith("dynamics.backend.inside"))
+inside = sorted(name for name in sys.modules if name.startswith("dynamics.backend._inside"))
 print(json.dumps([COMPILATION, inside, numbers]))
 """
 

@@ -138,7 +138,7 @@ def test_a_damaged_file_is_set_aside_and_said_once(tmp_path, damage, ending):
 @settings(max_examples=50, deadline=None)
 def test_no_change_of_a_kept_file_is_unpickled(tmp_path_factory, data):
     """Whatever changed: what is not as it was written is not there."""
-    from dynamics.backend import inside
+    from dynamics.backend import _inside as inside
 
     folder = tmp_path_factory.mktemp("kept")
     files = inside._Files(str(folder), "kernel", "stamp")

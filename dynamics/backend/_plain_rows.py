@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from dynamics.backend._plain import primitive
 from dynamics.backend.modes import LANES
-from dynamics.backend.plain import primitive
 
 
 @primitive

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynamics.backend.plain import primitive
+from dynamics.backend._plain import primitive
 
 
 @primitive
