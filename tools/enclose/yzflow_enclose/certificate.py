@@ -82,6 +82,8 @@ def _is_older(content: bytes) -> bool:
             return {"settings", "sha256", "limbs"} <= set(file.files)
     except (zipfile.BadZipFile, zlib.error, EOFError, KeyError, ValueError, TypeError, AttributeError, OSError):
         return False
+    except NotImplementedError:  # a damaged number of the archive's version
+        return False
 
 
 def _check_notes(notes: Any, path: str) -> None:
