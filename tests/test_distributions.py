@@ -21,7 +21,7 @@ from importing import (
 )
 
 import yzflow as yz
-from dynamics.support import distributions, sealed
+from dynamics.support import archive, distributions, sealed
 from yzflow import _elsewhere
 
 if sys.version_info >= (3, 11):
@@ -224,6 +224,21 @@ def test_what_a_distribution_itself_lacks_is_not_taken_for_it(monkeypatch):
 
 
 # Kinds of files
+
+
+def test_a_file_of_a_distribution_says_what_reads_it(tmp_path, monkeypatch):
+    added = {
+        name.rpartition("-")[0]: point.module.partition(".")[0]
+        for point in metadata.entry_points(group=sealed.FILES)
+        for name in point.load()
+    }
+    assert added.items() <= distributions.FILES.items()
+    monkeypatch.setattr(distributions, "installed", lambda package: False)
+    monkeypatch.setattr(sealed, "kinds", lambda: sealed.KINDS)
+    path = tmp_path / "recorded.npz"
+    path.write_bytes(archive.encode({"format": "yzflow-recording-7"}, {}))
+    with pytest.raises(ValueError, match=r"kind .yzflow-recording-7., which comes with yzflow-watch: pip install"):
+        sealed.kind_of(path)
 
 
 @pytest.fixture

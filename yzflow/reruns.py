@@ -160,7 +160,7 @@ def rerun(path: str | os.PathLike, *, progress: bool = False, **given: Any) -> R
     FileNotFoundError
         If there is none.
     ImportError
-        If it is a certificate, or an audit in balls, and yzflow-enclose is not installed.
+        If it is an audit in balls, and yzflow-enclose is not installed.
 
     Examples
     --------
@@ -327,6 +327,8 @@ def _survival(table: xr.Dataset, progress: bool) -> xr.Dataset:
 
 
 def _certificate(path: Path, progress: bool, flow: Any = None) -> RerunReport:
+    if not distributions.installed(distributions.EVIDENCE.partition(".")[0]):
+        sealed.kind_of(path)  # which says what the file is, and what reads it
     evidence = distributions.bring(distributions.EVIDENCE, "making a certificate again")
     then, now = evidence.again(path, flow=flow, progress=progress)
     leaves, found = ({**one.arrays(), **dict(_leaves(dict(one.claimed)))} for one in (then, now))

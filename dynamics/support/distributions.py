@@ -33,6 +33,15 @@ EVIDENCE = "yzflow_enclose.evidence"
 CERTIFICATES = "yzflow_enclose.pages.certified"
 LONG_ENOUGH = "yzflow_enclose.scan_and_snap.long_enough"
 RANGES = "yzflow_enclose.scan_and_snap.ranges"
+# Format of a saved file, without its version -> its package.
+FILES = {
+    "yzflow-cell": "yzflow_enclose",
+    "yzflow-certificate": "yzflow_enclose",
+    "yzflow-deep": "yzflow_deep",
+    "yzflow-deep-checkpoint": "yzflow_deep",
+    "yzflow-qsa-training": "yzflow_sparse_averaging",
+    "yzflow-recording": "yzflow_watch",
+}
 # Command of a tool -> its package.
 COMMANDS = {"manifest": "yzflow_enclose", "verify": "yzflow_enclose"}
 

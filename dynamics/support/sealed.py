@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dynamics import version
-from dynamics.support import checks, files
+from dynamics.support import checks, distributions, files
 from dynamics.support.formats import ARCHIVE, NETCDF, format_of
 
 DIGITS = 64
@@ -137,6 +137,9 @@ def another(path: str | os.PathLike, what: str, content: bytes | memoryview, *, 
         pass
     else:
         found += f", {kinds()[said].what}" if said in kinds() else f", of the unknown kind {checks.brief(said)}"
+        home = distributions.FILES.get(said.rpartition("-")[0])
+        if home is not None and not distributions.installed(home):
+            found += f", which {distributions.cure(home)}"
     return checks.reject(name, f"be {what} written by yzflow", found)
 
 

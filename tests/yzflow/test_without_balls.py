@@ -47,7 +47,7 @@ for ask in (
 ):
     try:
         ask()
-    except ImportError as error:
+    except (ImportError, ValueError) as error:
         print(error)
 assert "flint" not in sys.modules and "yzflow_enclose" not in sys.modules
 """
@@ -69,7 +69,8 @@ def test_the_core_works_without_balls_and_says_what_is_missing(tmp_path):
         f"`yz.enclose` {CURE}",
         f"`yz.enclosures` {CURE}",
         f"the option `enclose` {CURE}",
-        f"making a certificate again {CURE}",
+        f"`path` must be a file written by yzflow, but got another file {str(certificate)!r}, of the unknown kind "
+        f"'yzflow-certificate-2', which {CURE}",
         f"a certificate on a page {CURE}",
     ]
     assert list(tmp_path.iterdir()) == []
