@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import util
 from typing import Any
-
-from dynamics.support import distributions
 
 # Name -> the package that has it, under the same name.
 HOMES = {
@@ -24,12 +23,14 @@ PACKAGES = ("enclosures",)
 
 def missing() -> set[str]:
     """The names whose distribution is not installed, which ``from yzflow import *`` leaves out."""
-    absent = {home for home in set(HOMES.values()) if not distributions.installed(home)}
+    absent = {home for home in set(HOMES.values()) if util.find_spec(home) is None}
     return {name for name, home in HOMES.items() if home in absent}
 
 
 def __getattr__(name: str) -> Any:
     if name not in HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from dynamics.support import distributions  # here, so that `import yzflow` stays without libraries
+
     package = distributions.bring(HOMES[name], f"`yz.{name}`")
     return package if name in PACKAGES else getattr(package, name)

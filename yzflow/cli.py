@@ -16,8 +16,6 @@ from typing import Any
 
 import click
 
-from dynamics.support import distributions
-
 # Module of `yzflow.commands` -> its commands. A command `new-paper` is the function `new_paper` there.
 _MODULES = {
     "drawing": ("example", "explore", "figure"),
@@ -67,6 +65,8 @@ class _Commands(click.Group):
             return getattr(importlib.import_module(f"yzflow.commands.{_HOMES[name]}"), name.replace("-", "_"))
         if name in _added():
             return _loaded(_added()[name])
+        from dynamics.support import distributions  # here, since ``yzflow --help`` starts at once
+
         if name in distributions.COMMANDS:
             raise _NotInstalled(f"`yzflow {name}` {distributions.cure(distributions.COMMANDS[name])}")
         return None

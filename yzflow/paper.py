@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from dynamics.support import checks
+from dynamics.support import checks, distributions
 from theory import papers as table
 from yzflow.parts import paper_of
 
@@ -52,7 +52,7 @@ class Later:
         Of the modules' attributes, tuples are joined; others are a mapping by the modules' names.
         """
         where, _, name = self.reference.partition(":")
-        module = importlib.import_module(where)
+        module = distributions.bring(where)
         if hasattr(module, name) or not hasattr(module, "__path__"):
             return getattr(module, name)
         names = sorted(info.name for info in pkgutil.iter_modules(module.__path__) if not info.name.startswith("_"))

@@ -255,6 +255,8 @@ STUDIES = sorted(path.stem for path in FOLDER.glob("*.json") if path.stem != "be
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_published_tables_are_those_of_the_published_numbers(name):
+    if name in {"enclosures", "growth"}:
+        pytest.importorskip("yzflow_enclose")
     data = json.loads((FOLDER / f"{name}.json").read_text())
     assert (FOLDER / f"{name}.md").read_text() == import_module(f"benchmarks.{name}").markdown(data) + "\n"
 

@@ -319,7 +319,7 @@ def test_engines_name_no_paper():
         ROOT / "theory" / "trust.py",
         ROOT / "theory" / "papers.py",
         ROOT / "yzflow" / "paper.py",
-        ROOT / "yzflow" / "figures" / "audit.py",
+        ROOT / "yzflow" / "audits" / "plots.py",
         ROOT / "yzflow" / "papers" / "__init__.py",
     ]
     assert len(engines) >= 12

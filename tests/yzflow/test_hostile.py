@@ -51,7 +51,11 @@ def stopped(*given, **named):
 def parts():
     """Parts of a paper, as its fields are named."""
     some = yzflow.papers()["scan_and_snap"]
-    whole = {part.name: getattr(some, part.name) for part in dataclasses.fields(some)}
+    of_tools = {"enclosing": None, "watched": None, "rivals": ()}  # which need not be installed
+    whole = {
+        part.name: of_tools[part.name] if part.name in of_tools else getattr(some, part.name)
+        for part in dataclasses.fields(some)
+    }
     return whole | {"name": "A paper", "slug": "a_paper"} | dict.fromkeys(("statements", "figures"), ())
 
 

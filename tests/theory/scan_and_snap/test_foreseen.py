@@ -81,6 +81,8 @@ def test_a_rare_class_is_late_and_a_frequent_one_early():
 )
 @pytest.mark.parametrize("foresee", [foreseen.transition, foreseen.slowdown, foreseen.lengths])
 def test_what_is_of_plain_steps_says_so_under_another_training(foresee, training):
+    if foresee is foreseen.lengths:
+        pytest.importorskip("yzflow_enclose", reason="lengths are decided in balls")
     classes = weighed([1 / 3] * 3)
     plain, other = foresee(case(classes)), foresee(case(classes, **training))
     assert "plain" not in plain and other == f"for plain steps: {plain}"

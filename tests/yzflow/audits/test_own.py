@@ -311,6 +311,7 @@ def test_what_the_statement_foresees_of_these_data_is_said_before_what_was_found
     s = (1 - rho) * (1 + rho) / (1 + 99 * rho)
     verdict = yz.check("Remark 1", **asked)
     assert f"begins {s:.3g} times as fast in the full flow" in verdict.text() and verdict.as_dict()["predicted"]
+    pytest.importorskip("yzflow_enclose", reason="T is decided in balls")
     said = yz.check("Scan and Snap: Theorem 2(a)", **asked, level="theory flow").outcome
     assert "from T = 13 on for Lemma 3's modified gradient" in said
     signs = [enumerated_rates(classes, length, np.zeros(5)) * [-1, 1, 1, 1, 1] > 0 for length in (12, 13)]
