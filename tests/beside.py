@@ -1,4 +1,4 @@
-"""What the distributions of the repository keep beside their own tests, for tests that go through all that there is."""
+"""Files that the distributions of the repository keep beside their own tests, for tests that go through all."""
 
 import importlib.util
 import sys

@@ -1,4 +1,4 @@
-"""What the modules of this repository import, read from their sources."""
+"""Imports of the modules of this repository, read from their sources."""
 
 import ast
 import functools

@@ -116,7 +116,7 @@ FILES = {
 
 
 def all_files() -> dict[str, File]:
-    """Those of the core, and those that stand beside the tests of other distributions."""
+    """Files of the core, and those that stand beside the tests of other distributions."""
     return FILES | {kind: file for module in beside("saved_kinds") for kind, file in module.FILES.items()}
 
 

@@ -46,7 +46,7 @@ each = pytest.mark.parametrize("package", DISTRIBUTIONS)
 
 
 def project(package):
-    """What ``pyproject.toml`` says of the project."""
+    """The table ``project`` of ``pyproject.toml``."""
     return tomllib.loads((DISTRIBUTIONS[package] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 

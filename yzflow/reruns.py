@@ -328,7 +328,7 @@ def _survival(table: xr.Dataset, progress: bool) -> xr.Dataset:
 
 def _certificate(path: Path, progress: bool, flow: Any = None) -> RerunReport:
     if not distributions.installed(distributions.EVIDENCE.partition(".")[0]):
-        sealed.kind_of(path)  # which says what the file is, and what reads it
+        raise sealed.another(path, "a certificate", files.read("path", path))
     evidence = distributions.bring(distributions.EVIDENCE, "making a certificate again")
     then, now = evidence.again(path, flow=flow, progress=progress)
     leaves, found = ({**one.arrays(), **dict(_leaves(dict(one.claimed)))} for one in (then, now))

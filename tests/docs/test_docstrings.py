@@ -9,9 +9,21 @@ from pathlib import Path
 import pytest
 from driving import ROOT
 
-FOLDERS = ("benchmarks", "docs", "dynamics", "examples", "formal", "papers", "studies", "tests", "theory", "yzflow")
+FOLDERS = (
+    "benchmarks",
+    "docs",
+    "dynamics",
+    "examples",
+    "formal",
+    "papers",
+    "studies",
+    "tests",
+    "theory",
+    "tools",
+    "yzflow",
+)
 KINDS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-NAME = re.compile(r"`((?:dynamics|theory|yzflow|yzflow_studies)\.[a-z_]\w*(?:\.\w+)*)[^`]*`")
+NAME = re.compile(r"`((?:dynamics|theory|yzflow|yzflow_[a-z_]+)\.[a-z_]\w*(?:\.\w+)*)[^`]*`")
 # Of the pages' JavaScript, and groups of entry points.
 OTHERS = {"yzflow.views", "yzflow.panels.NAME", "yzflow.flows", "yzflow.files"}
 

@@ -69,7 +69,8 @@ def test_the_core_works_without_balls_and_says_what_is_missing(tmp_path):
         f"`yz.enclose` {CURE}",
         f"`yz.enclosures` {CURE}",
         f"the option `enclose` {CURE}",
-        f"`path` must be a file written by yzflow, but got another file {str(certificate)!r}, of the unknown kind "
+        "`path` must be a certificate written by yzflow, but got another file "
+        f"{str(certificate)!r}, of the unknown kind "
         f"'yzflow-certificate-2', which {CURE}",
         f"a certificate on a page {CURE}",
     ]

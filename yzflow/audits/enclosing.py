@@ -1,4 +1,4 @@
-"""What an audit holds of balls: how far flows are enclosed, and a check's claim decided for every time of one."""
+"""Evidence in balls that an audit holds: how far flows are enclosed, and a claim decided for every time of one."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ _NAMES = (
 )
 _GREEK = dict(zip(_NAMES.split(), "αβγδζηθκλμνξπρστφχψωΓΔΘΨΩ", strict=True)) | {"eps": "ε", "inf": "∞"}
 _LETTER = re.compile(rf"(?<![A-Za-z.])({'|'.join(_GREEK)})(?![A-Za-z])")
-_CODE = re.compile(r"\b(?:dynamics|theory|yzflow)(?:\.\w+)+")
+_CODE = re.compile(r"\b(?:dynamics|theory|yzflow(?:_\w+)?)(?:\.\w+)+")
 _SIGNS = (
     ("&gt;&gt;", "≫"),
     ("&lt;&lt;", "≪"),

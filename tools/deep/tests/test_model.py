@@ -419,7 +419,7 @@ def test_architectures_refuse(options, message):
         Architecture(V, **options)
 
 
-# What is not installed
+# Distributions that are not installed
 
 
 def test_without_jax_everything_else_works_and_kinds_of_files_are_known():

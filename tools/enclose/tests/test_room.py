@@ -1,4 +1,4 @@
-"""What the core asks of this distribution by name is here."""
+"""The modules that the core asks this distribution for, by name, are here."""
 
 import pytest
 from yzflow_enclose import Enclosure, enclose_flow
