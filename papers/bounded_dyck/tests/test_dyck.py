@@ -2,6 +2,7 @@
 
 import itertools
 
+import driving
 import numpy as np
 import pytest
 import reference
@@ -363,3 +364,16 @@ def test_what_is_no_prefix_is_refused_with_its_place(prefix, message):
 def test_bad_input_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.slow
+def test_without_compilation_the_bags_are_the_same(monkeypatch):
+    program = (
+        "from yzflow_bounded_dyck import DyckLanguage\n"
+        "for kind in ('prefix', 'word'):\n"
+        "    bags = DyckLanguage(2, 3).sample(3, max_length=8, rng=0, kind=kind)\n"
+        "    print(bags.token.tolist(), bags.count.tolist())\n"
+    )
+    compiled = driving.python(program)
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    assert driving.python(program) == compiled and compiled.count("[") == 4
