@@ -42,7 +42,10 @@ def calls():
         "Check": (Check, vars(check) | dict(corrected=lambda runs, level: 0.0, claim=check.printed, claim_until=1.0)),
         "Clause": (Clause, vars(clause)),
         "Enclosing": (Enclosing, dict(
-            levels=("flow",), enclose=lambda *given: None, question=lambda setting, level: None)),
+            levels=("flow",), enclose=lambda *given: None, question=lambda setting, level: None, claims={})),
+        "Enclosing.claim_of": (
+            Enclosing(levels=("flow",), enclose=lambda *given: None, question=lambda *given: None).claim_of,
+            dict(check=check)),
         "Source": (Source, dict(where="as printed", form="printed form")),
         "Statement": (Statement, vars(statement)),
         "Statement.assumed": (statement.assumed, dict(check=check)),

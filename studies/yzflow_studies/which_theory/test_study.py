@@ -8,6 +8,7 @@ import xarray as xr
 from driving import python
 from figure_rules import drawn
 from yzflow_watch import rivals
+from yzflow_watch.recording import Recording
 
 import yzflow as yz
 from yzflow_studies.which_theory import drawing, study
@@ -187,7 +188,7 @@ def test_every_theory_is_scored_on_what_it_speaks_of(recording):
     assert found.sel(quantity="rises") == pytest.approx(wanted["rises"])
     broken = recording.dataset.copy(deep=True)
     broken["loss"].values[-1] = np.nan
-    again = study.scored([setting, setting], [study.Recording(broken), None])
+    again = study.scored([setting, setting], [Recording(broken), None])
     assert again["diverged"].values.tolist() == [True, False] and again["trained"].values.tolist() == [True, False]
     assert again["brier"].isnull().all()
 

@@ -12,6 +12,7 @@ from theory.scan_and_snap import (
     early,
     finite_sequences,
     late_attention,
+    statements,
     token_estimates,
     tokens,
 )
@@ -54,6 +55,7 @@ def calls():
     sizes = {"vocab_size": 10, "n_classes": 2, "eta_y": 1.0}
     growth = {"t": 1.0, **sizes, "eta_z": 1.0, "c0": 1.0}
     return {
+        "scan_and_snap._register.assumptions.slower_by": (statements.assumptions.slower_by, {"vocab_size": 200}),
         "scan_and_snap.decoder.Decoder": (decoder.Decoder, sizes),
         **{f"scan_and_snap.decoder.Decoder.{name}": (getattr(decoder.Decoder(**sizes), name), arguments)
            for name, arguments in _OF_DECODER.items()},

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from dynamics.support import checks
 from theory.scan_and_snap import coverage, tokens
 from theory.scan_and_snap.bounds import xi_over_gamma
 from theory.statements import Assumption
@@ -114,6 +115,7 @@ def _falling(setting: Any) -> float:
 
 def slower_by(vocab_size: int) -> float:
     """Factor by which attention must be slower than where a vocabulary becomes large."""
+    vocab_size = checks.integer("vocab_size", vocab_size, minimum=1)
     return max(1.0, (math.log(vocab_size) / math.log(MANY)) ** 2)
 
 
