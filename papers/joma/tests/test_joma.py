@@ -200,7 +200,7 @@ def _decided(claim, level, **other):
 
 @functools.cache
 def _made(setting, level):
-    return enclosed.enclose(setting, level, t_end=1e4, max_seconds=60.0)
+    return enclosed.enclose(setting, level, t_end=1e4, max_seconds=600.0)
 
 
 def _flows(setting, level):
