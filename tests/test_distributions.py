@@ -232,7 +232,7 @@ def test_a_file_of_a_distribution_says_what_reads_it(tmp_path, monkeypatch):
         for point in metadata.entry_points(group=sealed.FILES)
         for name in point.load()
     }
-    assert added.items() <= distributions.FILES.items()
+    assert added.items() <= distributions.FORMATS.items()
     monkeypatch.setattr(distributions, "installed", lambda package: False)
     monkeypatch.setattr(sealed, "kinds", lambda: sealed.KINDS)
     path = tmp_path / "recorded.npz"

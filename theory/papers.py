@@ -58,7 +58,7 @@ def built_in() -> list[Any]:
 def code_of(*names: str, modules: Iterable[str] = ()) -> str:
     """Whose code the papers of these names are, and modules, as JSON text for a file.
 
-    Nothing for ours and what is not known.
+    Nothing for the core's and what is not known.
     """
     own = {paper.name: _modules[slug] for slug, paper in papers().items()}
     return outside({*modules, *(own[name] for name in names if own.get(name))})
@@ -124,14 +124,12 @@ def _entry_points() -> list[metadata.EntryPoint]:
     points = list(metadata.entry_points(group=GROUP))
     if not any(_is_ours(point.value) for point in points):
         points = [*_of_the_clone(), *points]
-    return sorted(
-        points,
-        key=lambda point: (not _is_mission(point.value), "" if _is_mission(point.value) else _name(point), point.name),
-    )
+    return sorted(points, key=_place)
 
 
-def _name(point: metadata.EntryPoint) -> str:
-    return point.dist.name if point.dist else ""
+def _place(point: metadata.EntryPoint) -> tuple[bool, str, str]:
+    mission = _is_mission(point.value)
+    return not mission, "" if mission or point.dist is None else point.dist.name, point.name
 
 
 def _is_ours(place: str) -> bool:

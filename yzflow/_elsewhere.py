@@ -23,6 +23,7 @@ PACKAGES = ("enclosures",)
 
 def missing() -> set[str]:
     """The names whose distribution is not installed, which ``from yzflow import *`` leaves out."""
+    # As `distributions.installed` looks, which `import yzflow` must not load.
     absent = {home for home in set(HOMES.values()) if util.find_spec(home) is None}
     return {name for name, home in HOMES.items() if home in absent}
 

@@ -96,8 +96,9 @@ def run(name: str, arguments: Sequence[str] = ()) -> int:
         raise checks.reject("name", "be a script; others can be copied", name)
     if of_studies(name) and util.find_spec("yzflow_studies") is None:
         raise ImportError(studies.MISSING)
+    text = file.read_text(encoding="utf-8")
     for package in distributions.FOLDERS:
-        if package in file.read_text(encoding="utf-8") and not distributions.installed(package):
+        if package in text and not distributions.installed(package):
             raise distributions.Missing(f"what `{name}` imports {distributions.cure(package)}")
     module = ["-m", "pytest"] if file.stem.startswith("test_") else []
     return subprocess.call([sys.executable, *module, str(file), *arguments])

@@ -34,7 +34,7 @@ CERTIFICATES = "yzflow_enclose.pages.certified"
 LONG_ENOUGH = "yzflow_enclose.scan_and_snap.long_enough"
 RANGES = "yzflow_enclose.scan_and_snap.ranges"
 # Format of a saved file, without its version -> its package.
-FILES = {
+FORMATS = {
     "yzflow-cell": "yzflow_enclose",
     "yzflow-certificate": "yzflow_enclose",
     "yzflow-deep": "yzflow_deep",

@@ -137,7 +137,7 @@ def another(path: str | os.PathLike, what: str, content: bytes | memoryview, *, 
         pass
     else:
         found += f", {kinds()[said].what}" if said in kinds() else f", of the unknown kind {checks.brief(said)}"
-        home = distributions.FILES.get(said.rpartition("-")[0])
+        home = distributions.FORMATS.get(said.rpartition("-")[0])
         if home is not None and not distributions.installed(home):
             found += f", which {distributions.cure(home)}"
     return checks.reject(name, f"be {what} written by yzflow", found)
