@@ -18,7 +18,11 @@ class Proofs:
 
     def __init__(self, paper, folder, *, long=()):
         given = runpy.run_path(str(Path(folder) / "mistakes.py"))
-        self.paper, self.modules, self.mistakes, self.long = paper, paper.proofs, given["MISTAKES"], long
+        self.paper, self.mistakes, self.long = paper, given["MISTAKES"], long
+        # Those of a package alone: others may add proofs to a paper.
+        packages = {module.__package__ for module, _, _ in self.mistakes.values()}
+        proofs = paper.proofs.items()
+        self.modules = {name: derive for name, derive in proofs if derive.__module__.rpartition(".")[0] in packages}
         # Beside expressions for all sizes, the same is written out at some: a further look.
         self.confirmed = given.get("CONFIRMED", ())
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import configparser
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,24 @@ from dynamics.support import checks
 from dynamics.support.distributions import MISSION, plain
 from dynamics.support.origins import OURS, PAPERS, outside
 
-__all__ = ["GROUP", "built_in", "code_of", "left_out", "named", "papers", "register"]
+__all__ = [
+    "GROUP",
+    "additions",
+    "built_in",
+    "code_of",
+    "forget",
+    "home_of",
+    "joined",
+    "left_out",
+    "named",
+    "papers",
+    "register",
+]
 
 GROUP = PAPERS
 
 _found: dict[str, Any] = {}
+_additions: dict[str, Any] = {}
 _left_out: dict[str, str] = {}
 _registered: set[str] = set()
 _modules: dict[str, str] = {}
@@ -38,9 +51,10 @@ def papers() -> dict[str, Any]:
         for point in _entry_points():
             try:
                 paper = point.load()
+                _check(paper)
                 if not _is_mission(point.value):
-                    _check(paper)
                     checks.instance("statements", paper.statements, tuple)  # now, and not when all are asked for
+                    _check_numbers(paper)
                 _add(paper, point.module)
             except Exception as error:  # other people's code can raise anything
                 why = " ".join(str(error).split()) or type(error).__name__
@@ -48,6 +62,54 @@ def papers() -> dict[str, Any]:
                 where = f" of {point.dist.name} {point.dist.version}" if point.dist is not None else ""
                 warnings.warn(f"the paper {point.name}{where} is left out: {why}", UserWarning, stacklevel=2)
     return dict(_found)
+
+
+def additions(name: str | None = None) -> list[Any]:
+    """Packages that add to papers, or to the paper of this name; see `yzflow.Paper.adds_to`."""
+    papers()
+    return [addition for addition in _additions.values() if name in (None, addition.adds_to)]
+
+
+def joined(paper: Any, part: str, own: Any) -> Any:
+    """A part of a paper with what its additions have there, under names that are unlike.
+
+    Raises
+    ------
+    ValueError
+        If a name is there twice.
+    """
+    if paper.adds_to:
+        return own
+    for addition in additions(paper.name):
+        try:
+            more = getattr(addition, part)
+        except Exception as error:  # other people's code can raise anything
+            why = " ".join(str(error).split()) or type(error).__name__
+            warnings.warn(f"`{part}` of {addition.name} is left out: {why}", UserWarning, stacklevel=3)
+            continue
+        if isinstance(own, tuple):
+            fresh = [entry for entry in more if not any(entry is held for held in own)]
+            own = (*own, *fresh) if fresh else own
+        elif isinstance(own, Mapping):
+            own = _united(own, more) if more else own
+        else:
+            own = own.joined(more) if own is not None and more is not None else own or more
+    return own
+
+
+def _united(own: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    for name in sorted(own.keys() & more.keys()):
+        if own[name] is not more[name]:
+            raise checks.reject("paper", "add parts under names of their own", repr(name))
+    return {**own, **more}
+
+
+def home_of(statement: Any) -> str:
+    """The module of the addition that holds a statement; nothing where its own paper does."""
+    for addition in additions(statement.paper):
+        if any(statement is held for held in addition.statements):
+            return _modules[addition.slug]
+    return ""
 
 
 def built_in() -> list[Any]:
@@ -61,7 +123,7 @@ def code_of(*names: str, modules: Iterable[str] = ()) -> str:
     Nothing for the core's and what is not known.
     """
     own = {paper.name: _modules[slug] for slug, paper in papers().items()}
-    return outside({*modules, *(own[name] for name in names if own.get(name))})
+    return outside({*filter(None, modules), *(own[name] for name in names if own.get(name))})
 
 
 def left_out() -> dict[str, str]:
@@ -86,16 +148,29 @@ def register(paper: Any) -> None:
     """
     _check(paper)
     papers()
-    replaced = _found.pop(paper.slug, None) if paper.slug in _registered else None
+    table = _table(paper)
+    replaced = table.pop(paper.slug, None) if paper.slug in _registered else None
     try:
+        _check_numbers(paper)
         _add(paper, getattr(paper.settings, "__module__", None) or "")
     except ValueError:
         if replaced is not None:
-            _found[replaced.slug] = replaced
+            table[replaced.slug] = replaced
         raise
     _registered.add(paper.slug)
     for renew in _renewed:
         renew()
+
+
+def forget() -> None:
+    """Leave out all papers that were registered in this process."""
+    for slug in _registered:
+        (_additions if slug in _additions else _found).pop(slug)
+        del _modules[slug]
+    if _registered:
+        _registered.clear()
+        for renew in _renewed:
+            renew()
 
 
 def whenever_registered(renew: Callable[[], None]) -> None:
@@ -109,13 +184,29 @@ def _check(paper: Any) -> None:
             raise checks.reject("paper", "be a yzflow.Paper", checks.brief(paper))
 
 
+def _table(paper: Any) -> dict[str, Any]:
+    return _additions if getattr(paper, "adds_to", "") else _found
+
+
+def _check_numbers(paper: Any) -> None:
+    """Refuse an addition to a paper that is not there, or to one that has a statement of the same number."""
+    if not getattr(paper, "adds_to", ""):
+        return
+    host = next((other for other in _found.values() if other.name == paper.adds_to), None)
+    if host is None:
+        raise checks.reject("adds_to", "be the name of an installed paper", repr(paper.adds_to))
+    taken = {statement.number for statement in host.statements}
+    for statement in paper.statements:
+        if statement.number in taken:
+            raise checks.reject("statements", f"have numbers that {host.name} does not have", repr(statement.number))
+
+
 def _add(paper: Any, module: str) -> None:
-    _check(paper)
-    for other in _found.values():
+    for other in (*_found.values(), *_additions.values()):
         if {plain(paper.name), plain(paper.slug)} & {plain(other.name), plain(other.slug)}:
             rule = f"have a name and a slug of its own, unlike {other.name} ({other.slug})"
             raise checks.reject("paper", rule, f"{paper.name} ({paper.slug})")
-    _found[paper.slug] = paper
+    _table(paper)[paper.slug] = paper
     _modules[paper.slug] = module
 
 

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Later", "Paper", "later", "paper_of", "papers", "register"]
 
+_OWN_WORDS = ("name", "slug", "reference", "adds_to")
+# Parts that another package can add to; see `Paper.adds_to`.
+_JOINED = ("statements", "proofs", "mistakes", "figures", "tasks", "views", "panels", "questions", "tried")
 _SLUG = re.compile(r"[a-z][a-z0-9_-]*")
 
 
@@ -131,6 +134,9 @@ class Paper:
         Number of a statement -> (question for students, answer).
     not_examined : str
         What the statements leave out, and why.
+    adds_to : str
+        Name of another paper, to which the parts of this one are added under that name: statements, proofs, mistakes,
+        figures, tasks, views, panels, questions and campaigns. Default: none, a paper by itself.
 
     Each part may be a `later` reference.
 
@@ -166,6 +172,7 @@ class Paper:
     panels: tuple[Panel, ...] = field(default_factory=tuple)
     questions: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     not_examined: str = field(default_factory=str)
+    adds_to: str = ""
 
     def __post_init__(self) -> None:
         for name in ("name", "slug", "reference"):
@@ -173,24 +180,35 @@ class Paper:
                 raise checks.reject(name, "not be empty", repr(getattr(self, name)))
         if ":" in self.name:
             raise checks.reject("name", "have no colon, which stands before a statement's number", repr(self.name))
+        checks.instance("adds_to", self.adds_to, str)
         if not _SLUG.fullmatch(self.slug):
             raise checks.reject("slug", "be of lower-case letters, digits, '_' and '-'", repr(self.slug))
-        # A dataclass keeps its parts as attributes; those that are imported later must be missing until then.
-        object.__setattr__(self, "_later", {})
-        for name, part in list(vars(self).items()):
-            if isinstance(part, Later):
-                self.__dict__["_later"][name] = self.__dict__.pop(name)
-        for name in [name for name in vars(self) if name not in ("name", "slug", "reference", "_later")]:
-            if name != "statements" or "levels" in vars(self):
-                self._checked(name, vars(self)[name])
+        # A dataclass keeps its parts as attributes; those that are imported later, and those that other packages add
+        # to, must be missing there: `__getattr__` has them.
+        waiting = {name: part for name, part in vars(self).items() if isinstance(part, Later)}
+        given = {name: part for name, part in vars(self).items() if name not in (*_OWN_WORDS, *waiting)}
+        object.__setattr__(self, "_later", waiting)
+        object.__setattr__(self, "_parts", {})
+        for name in (*waiting, *_JOINED):
+            self.__dict__.pop(name, None)
+        for name, part in given.items():
+            later_levels = name == "statements" and "levels" in waiting
+            self._parts[name] = part if later_levels else self._checked(name, part)
 
     def __getattr__(self, name: str) -> Any:
-        waiting = self.__dict__.get("_later", {})
-        if name not in waiting:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        part = self._checked(name, waiting[name].load())
-        self.__dict__[name] = part
-        return part
+        parts = self.__dict__.get("_parts", {})
+        if name not in parts:
+            if name not in self.__dict__.get("_later", {}):
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            parts[name] = self._checked(name, self._later[name].load())
+            if name not in _JOINED:
+                self.__dict__[name] = parts[name]
+        return table.joined(self, name, parts[name]) if name in _JOINED else parts[name]
+
+    @property
+    def of(self) -> str:
+        """The name under which its statements are found: its own, or that of the paper that it adds to."""
+        return self.adds_to or self.name
 
     def _checked(self, name: str, part: Any) -> Any:
         if name in _KINDS:
@@ -216,7 +234,7 @@ def _check_statements(paper: Paper, given: tuple[Statement, ...]) -> None:
 
     for one in given:
         checks.instance("statements", one, Statement, rule="be Statements")
-    check_statements(given, paper.name, paper.levels)
+    check_statements(given, paper.of, paper.levels)
 
 
 def _check_columns(paper: Paper, given: Mapping[str, tuple[str, ...]]) -> None:
@@ -235,8 +253,8 @@ def _check_entries(paper: Paper, given: tuple[Any, ...]) -> None:
 
 def _check_paper(paper: Paper, *given: Any) -> None:
     for one in given:
-        if getattr(one, "paper", paper.name) != paper.name:
-            raise checks.reject("paper", f"be {paper.name} in its own parts", repr(one.paper))
+        if getattr(one, "paper", paper.of) != paper.of:
+            raise checks.reject("paper", f"be {paper.of} in its own parts", repr(one.paper))
 
 
 def _check_function(name: str, paper: Paper, given: Any) -> None:

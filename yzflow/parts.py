@@ -25,7 +25,7 @@ def of_papers(compute: Callable[[], _Kept]) -> Callable[[], _Kept]:
 
     @functools.wraps(compute)
     def asked() -> _Kept:
-        return kept(tuple(papers.papers().values()))
+        return kept((*papers.papers().values(), *papers.additions()))
 
     return asked
 

@@ -10,6 +10,7 @@ from dynamics.support import checks
 
 # Package -> its folder in a clone.
 FOLDERS = {
+    "yzflow_beyond_scan_and_snap": "papers/beyond_scan_and_snap",
     "yzflow_bounded_dyck": "papers/bounded_dyck",
     "yzflow_deep": "tools/deep",
     "yzflow_enclose": "tools/enclose",
@@ -18,7 +19,7 @@ FOLDERS = {
     "yzflow_watch": "tools/watch",
 }
 # Of these the papers that install together with the core, and of which its documentation speaks.
-MISSION = ("yzflow_bounded_dyck", "yzflow_sparse_averaging")
+MISSION = ("yzflow_beyond_scan_and_snap", "yzflow_bounded_dyck", "yzflow_sparse_averaging")
 # Name of a paper, or of a task of sweeps that it has -> its package.
 PAPERS = {
     "Bounded Dyck": "yzflow_bounded_dyck",
@@ -27,6 +28,8 @@ PAPERS = {
     "dyck": "yzflow_bounded_dyck",
     "joma_drift": "yzflow_joma",
 }
+# Name of a paper -> the package that adds statements of ours to it.
+ADDITIONS = {"Scan and Snap": "yzflow_beyond_scan_and_snap"}
 # Modules of tools that the core asks for, where they are installed: evidence in balls, certificates on pages, and what
 # the register of Scan and Snap quotes of closed forms in balls.
 EVIDENCE = "yzflow_enclose.evidence"
@@ -98,9 +101,11 @@ def more(asked: str) -> str:
         A paper, a statement "PAPER: NUMBER", a task or a figure. Where it says the paper, no other one is named.
     """
     whose = plain(asked.partition(":")[0])
-    meant = [package for name, package in PAPERS.items() if plain(name) == whose]
-    absent = [package for package in meant or MISSION if not installed(package)]
-    return "".join(f"; {'it' if meant else 'another'} {cure(package)}" for package in absent)
+    brings = {plain(name): (package, "a theorem that is not in the paper") for name, package in ADDITIONS.items()}
+    brings |= {plain(name): (package, "it") for name, package in PAPERS.items()}
+    package, subject = brings.get(whose, ("", "another"))
+    absent = [package for package in ([package] if package else MISSION) if not installed(package)]
+    return "".join(f"; {subject} {cure(package)}" for package in absent)
 
 
 def plain(name: str) -> str:

@@ -16,7 +16,7 @@ from theory.papers import built_in
 OTHERS = [types for types in ("python", "flint") if types != GROUND_TYPES]
 PROGRAM = """
 from sympy.external.gmpy import GROUND_TYPES
-from theory.scan_and_snap.proofs import transition
+from yzflow_beyond_scan_and_snap.proofs import transition
 from theory.papers import built_in
 
 proofs = [(name, derive) for paper in built_in() for name, derive in paper.proofs.items()]

@@ -8,20 +8,19 @@ import numpy as np
 import pytest
 import sympy as sp
 from proving import Proofs
-from scipy.special import lambertw
 
 import theory.symbolic
 from dynamics import SequenceClasses, gradient_flow
 from theory import attention, decoder
 from theory.papers import papers
-from theory.scan_and_snap.proofs import lemma5, lemma6, slowdown, theorem1, theorem3, theorem4, transition
+from theory.scan_and_snap.proofs import lemma5, lemma6, slowdown, theorem1, theorem3, theorem4
 from theory.symbolic import Derivation, derived, joined
 from theory.symbolic.decide import has_sign, vanishes
 from theory.symbolic.model import Even
 
 # The proofs of the core's own papers; those of other distributions are tested beside them.
 SLUG = "scan_and_snap"
-PROOFS = Proofs(papers()[SLUG], Path(__file__).parent / SLUG, long=("late_exponent", "late_start", "late_larger_start"))
+PROOFS = Proofs(papers()[SLUG], Path(__file__).parent / SLUG)
 
 
 @pytest.mark.parametrize("name", PROOFS.modules)
@@ -126,8 +125,6 @@ SAID = [
     ("gram", "Lemma 17: lambda_i > 0", {"a": 0, "s": 1, "r": 1}, sp.Rational(1, 3)),
     # d D = M eta_Y; exp(d) = 1 + d + d^2/2 = 5/2 at d = 1, with D = 5: 5 (3/2) - 3/2.
     ("remark2", "D grows by less than M eta_Y (exp(d) - 1)/d", {"m": 4, "d": 1, "c": 0, "x": 0}, 6),
-    # M = 3, H_n(n) = -1/6: delta = (1 - 3/6)/3, and (1 - delta)^2/(M - 1) - delta (1 - delta).
-    ("true_gradient", "late: xi_n > 0 at the largest delta", {"m": 1, "h": 1}, sp.Rational(5, 24)),
     ("lemma8_9", "gamma <= (M - 1)^2 h/M", {"s": 0, "m": 4}, 0),
 ]  # fmt: skip
 
@@ -157,14 +154,6 @@ def test_decoder_formulas_are_those_of_theory(m, k, eta, t):
     total = theorem4.accumulated(m, k, eta, 0.4, h)
     expected = decoder.gamma_integral(t, vocab_size=m, n_classes=k, eta_y=eta, eta_z=0.4)
     assert float(total) == pytest.approx(expected, rel=1e-12)
-
-
-@pytest.mark.parametrize(("m", "k", "eta", "t"), POINTS)
-def test_transition_formulas_are_those_of_theory(m, k, eta, t):
-    w = float(lambertw((m - 1) / math.e).real)
-    time = float(transition.peak_time(m, k, eta, transition.peak_margin(w)))
-    assert time == pytest.approx(decoder.transition_time(vocab_size=m, n_classes=k, eta_y=eta), rel=1e-12)
-    assert float(transition.peak(m, w)) == pytest.approx(decoder.peak_gamma(vocab_size=m), rel=1e-12)
 
 
 @pytest.mark.parametrize(("m", "k", "eta", "t"), POINTS)

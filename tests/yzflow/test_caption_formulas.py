@@ -2,9 +2,10 @@
 
 import pytest
 from figure_rules import of_papers_and_studies
+from yzflow_beyond_scan_and_snap.proofs import late_full_flow
 
 from theory.scan_and_snap import decoder
-from theory.scan_and_snap.proofs import late_full_flow, lemma7
+from theory.scan_and_snap.proofs import lemma7
 from theory.symbolic.printing import plain
 from yzflow.papers.scan_and_snap.panel.presets import PRESETS
 

@@ -43,6 +43,7 @@ print(json.dumps({
     "figure": run("figure", "dyck_balance"),
     "other paper": run("audit", "--paper", "joma"),
     "unknown": told(lambda: yz.check("Lamb: Theorem 1")),
+    "ours": told(lambda: yz.check("Scan and Snap: Late attention")),
 }))
 """
 
@@ -65,6 +66,11 @@ def test_what_sparse_averaging_brings_is_named_with_the_cure(answers, asked):
 
 def test_a_paper_that_is_not_of_the_mission_is_named_as_well(answers):
     assert f"; it {cure('yzflow_joma')}, but got" in answers["other paper"]
+
+
+def test_our_theorems_on_the_papers_layer_are_named_with_the_cure(answers):
+    said = f"; a theorem that is not in the paper {cure('yzflow_beyond_scan_and_snap')}, but got"
+    assert said in answers["ours"] and answers["ours"].count("pip install") == 1
 
 
 @pytest.mark.parametrize("asked", ["unknown", "figure"])
@@ -104,7 +110,7 @@ def test_the_lists_and_the_explorer_hold_the_papers_that_are_there():
 
 def test_the_table_of_names_holds_the_papers_of_this_repository_and_their_tasks():
     installed = {paper.name: paper for paper in papers().values() if paper.name in PAPERS}
-    assert len(installed) >= len(MISSION)
+    assert {PAPERS[name] for name in installed} >= set(MISSION) & set(PAPERS.values())
     for name, paper in installed.items():
         tasks = {other for other, package in PAPERS.items() if package == PAPERS[name]} - {name}
         assert {task.name for task in paper.tasks} == tasks

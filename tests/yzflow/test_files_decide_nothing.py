@@ -121,7 +121,7 @@ def test_an_audit_s_file_does_not_say_where_to_write(folder):
 
 
 def test_an_entry_point_is_the_only_other_way_to_a_flow(monkeypatch):
-    target = "theory.scan_and_snap.late_attention:LateAttention"
+    target = "yzflow_beyond_scan_and_snap.late_attention:LateAttention"
     monkeypatch.setattr(origins, "_handed", {})
     known = origins.Origin(target, {"n_classes": 2, "vocab_size": 5, "ratio": 1.0, "speed": 0.1})
     assert type(known.make()).__name__ == "LateAttention"

@@ -1,6 +1,7 @@
 """Papers from outside: through one door, in the table, in every engine, and never in the way of others."""
 
 import json
+import re
 import subprocess
 import sys
 import textwrap
@@ -93,15 +94,10 @@ def paper(**changes):
 
 
 @pytest.fixture
-def registered(monkeypatch):
+def registered():
     """Register papers, and forget them after the test."""
-    yz.papers()
-    for name in ("_found", "_modules"):
-        monkeypatch.setattr(table, name, dict(getattr(table, name)))
-    monkeypatch.setattr(table, "_registered", set())
     yield yz.register
-    monkeypatch.undo()
-    statements.renew()
+    table.forget()
 
 
 def test_a_registered_paper_is_checked_and_its_false_statement_is_flagged(registered, tmp_path):
@@ -385,6 +381,56 @@ def test_installed_papers_are_found_also_in_processes_and_a_broken_one_is_left_o
         info.unlink()
     refused = outside("import yzflow as yz; yz.rerun('check.json')", code=1).stderr
     assert "that of outside_paper 1.5, which is not installed" in refused
+
+
+def addition(**changes):
+    given = {"levels": ("flow",), "statements": (theorem("Theorem 9"),), "adds_to": "Decay"}
+    named = {"name": "Further decay", "slug": "further_decay", "reference": "made up for a test"}
+    return Paper(**{**named, **given, **changes})
+
+
+def test_a_package_adds_to_a_paper_under_its_name(registered):
+    registered(paper(questions={"Theorem 3": ("Why?", "So.")}))
+    more = addition(questions={"Theorem 9": ("And?", "Yes.")}, proofs={"further": solution})
+    assert "Decay: Theorem 9" not in statements.REGISTER
+    registered(more)
+    host = yz.papers()["decay"]
+    assert [one.number for one in host.statements] == ["Theorem 3", "Theorem 9"]
+    assert host.questions == {"Theorem 3": ("Why?", "So."), "Theorem 9": ("And?", "Yes.")}
+    assert host.proofs == {"further": solution}
+    assert statements.REGISTER["Decay: Theorem 9"] is more.statements[0]
+    assert yz.check("Decay: Theorem 9").passed and "further_decay" not in yz.papers()
+    # A copy of the paper is the same paper: what was added is there once.
+    assert replace(host, reference="again").statements == host.statements
+    table.forget()
+    assert "Decay: Theorem 9" not in statements.REGISTER and table.additions("Decay") == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"statements": (theorem(),)}, "`statements` must have numbers that Decay does not have, but got 'Theorem 3'"),
+        ({"adds_to": "Growth", "statements": ()}, "`adds_to` must be the name of an installed paper, but got 'Growth'"),
+        ({"slug": "decay"}, "`paper` must have a name and a slug of its own, unlike Decay"),
+    ],
+)
+def test_an_addition_that_does_not_fit_is_refused_and_leaves_the_paper_as_it_was(registered, changes, said):
+    registered(paper())
+    with pytest.raises(ValueError, match=re.escape(said)):
+        registered(addition(**changes))
+    assert [one.number for one in yz.papers()["decay"].statements] == ["Theorem 3"] and table.additions("Decay") == []
+
+
+def test_a_statement_of_another_paper_is_no_part_of_an_addition():
+    with pytest.raises(ValueError, match="Growth"):
+        addition(statements=(theorem("Theorem 9", paper="Growth"),))
+
+
+def test_a_part_of_an_addition_that_cannot_be_imported_is_left_out_and_said(registered):
+    registered(paper(questions={"Theorem 3": ("Why?", "So.")}))
+    registered(addition(questions=later("math:nothing_of_the_kind")))
+    with pytest.warns(UserWarning, match="`questions` of Further decay is left out: .*nothing_of_the_kind"):
+        assert yz.papers()["decay"].questions == {"Theorem 3": ("Why?", "So.")}
 
 
 def test_our_own_outputs_have_no_word_of_papers_from_outside(registered):

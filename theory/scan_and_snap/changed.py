@@ -1,7 +1,8 @@
 r"""The closed forms under options of training: weight decay, label smoothing, temperature, schedule, momentum.
 
 Paper: Tian, Wang, Chen, Du, "Scan and Snap" (NeurIPS 2023, arXiv 2305.16380), which has none of these. The derivations
-are in `theory.scan_and_snap.proofs.changed`; M, K, h, gamma and Gamma are those of `theory.scan_and_snap.decoder`.
+are in `yzflow_beyond_scan_and_snap.proofs.changed`; M, K, h, gamma and Gamma are those of
+`theory.scan_and_snap.decoder`.
 
 Under an option a closed form holds either with another decoder (`Smoothed`, `Decayed`: other h, gamma, Gamma), or in
 other variables: another clock (`on_clock`), another scale of the logits (`cooled`), or the velocity without what the

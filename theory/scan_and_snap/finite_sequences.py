@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics import SequenceClasses
-from dynamics.support import checks, distributions
-from theory.scan_and_snap.bounds import inner_coefficients
-from theory.statements import Runs
+from dynamics.support import checks
 
 __all__ = ["finite_length_drift", "finite_length_first_moves"]
 
@@ -100,63 +93,3 @@ def _powers(probabilities: ArrayLike) -> tuple[np.ndarray, float, float]:
         raise checks.reject("probabilities", "be positive", checks.brief(p.tolist()))
     checks.sum_to_one("probabilities", p.sum())
     return p, float((p**2).sum()), float((p**3).sum())
-
-
-# One query, with attention logits: a rare token, tokens of the order of their class, two classes that differ, and
-# attention that has moved.
-SMALL = (
-    (((0.3, 0.65, 0.05, 0), (0.4, 0, 0, 0.6)), 5, (0, 0, 0, 0)),
-    (((0.5, 0.5, 0), (0.3, 0, 0.7)), 12, (0, 0, 0)),
-    (((0.2, 0.6, 0.2, 0), (0.3, 0, 0, 0.7)), 40, (0, 0, 0, 0)),
-    (((0.3, 0.65, 0.05, 0), (0.4, 0, 0, 0.6)), 5, (-0.1, 0.2, -0.15, 0.1)),
-)
-
-
-def enumerated_rates(classes: SequenceClasses, length: int, logits: ArrayLike, *, trained: bool = False) -> np.ndarray:
-    """v_l of `long_enough`, modified or trained, one query, in floats: the sum over all bags of `dynamics`."""
-    gains = np.exp(logits)
-    pulls = classes.probabilities.toarray() * gains
-    features = pulls / np.linalg.norm(pulls, axis=1, keepdims=True)
-    bags = classes.all_sequences(length=length)
-    counts = np.zeros((len(bags.target), pulls.shape[1]))
-    counts[bags.owner, bags.token] = bags.count
-    counts *= gains
-    f, k = counts / np.linalg.norm(counts, axis=1, keepdims=True), len(pulls)
-    if trained:
-        of_class = (bags.target[:, None] == np.arange(k)) * bags.weight[:, None]
-        signal = (np.eye(k) - 1 / classes.vocab_size) @ (k * of_class.T @ f)
-    else:
-        inner = inner_coefficients(k, classes.vocab_size)
-        signal = np.linalg.solve(features @ features.T, inner).T @ features
-    g = signal[bags.target]
-    rates: np.ndarray = bags.weight @ (f * g - f**2 * (f * g).sum(axis=1, keepdims=True))
-    return rates
-
-
-def wrong_lengths(runs: Runs, level: str) -> float:
-    """Share of the lengths around `long_enough`, of four small tasks, at which the signs are not as it says."""
-    return _wrong_lengths(_long_enough(), False, SMALL)
-
-
-def wrong_first_lengths(runs: Runs, level: str) -> float:
-    """The same of the first moves, where the same sequences make the decoder, of two of them that need few tokens."""
-    return _wrong_lengths(_long_enough(), True, SMALL[:2])
-
-
-def _long_enough() -> Callable[..., Any]:
-    """`yzflow_enclose.scan_and_snap.long_enough.long_enough`, which computes in balls."""
-    return distributions.bring(distributions.LONG_ENOUGH, "`long_enough`").long_enough
-
-
-@functools.cache
-def _wrong_lengths(enough: Callable[..., Any], trained: bool, tasks: tuple) -> float:
-    wrong = []
-    for shares, vocab_size, logits in tasks:
-        classes = SequenceClasses(shares, [0, 0], vocab_size=vocab_size)
-        found = enough(classes, decoder="trained" if trained else "modified", logits=[logits])
-        expected = np.ones(classes.probabilities.shape[1])
-        expected[classes.common_tokens] = -1
-        for length in range(max((found.length or 0) - 2, 3), (found.length or 0) + 2):
-            holds = (expected * enumerated_rates(classes, length, logits, trained=trained) > 0).all()
-            wrong.append(found.length is None or holds != (length >= found.length))
-    return float(np.mean(wrong))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from theory.scan_and_snap._register import assumptions, attention, beyond, classes, decoder, transition, visits
+from theory.scan_and_snap._register import around, assumptions, attention, classes, decoder, transition, visits
 from theory.scan_and_snap._register.common import COLUMNS, FLOWS, LEVELS
 
 __all__ = ["COLUMNS", "FLOWS", "LEVELS", "STATEMENTS", "assumptions"]
@@ -13,5 +13,5 @@ STATEMENTS = (
     *classes.STATEMENTS,
     *attention.STATEMENTS,
     *transition.STATEMENTS,
-    *beyond.STATEMENTS,
+    *around.STATEMENTS,
 )

@@ -198,7 +198,8 @@ class AuditReport:
 
     def environment(self) -> dict[str, str]:
         """Everything that may have changed its bits, with the code of papers and of fields that are not ours."""
-        code = papers.code_of(*{one.paper for one in self.statements}, modules=self.modules)
+        modules = (*self.modules, *map(papers.home_of, self.statements))
+        code = papers.code_of(*{one.paper for one in self.statements}, modules=modules)
         return environment() | ({"code": code} if code else {})
 
     def json(self) -> str:

@@ -72,6 +72,15 @@ class Views:
     starts: Mapping[str | None, tuple[Start, ...]]
     collect: Callable[[str, Start], dict[str, Any]]
 
+    def joined(self, more: Views) -> Views:
+        """These with those of an addition to the paper, which are computed by a function of its own."""
+
+        def collect(view: str, start: Start) -> dict[str, Any]:
+            return (more if view in more.views.values() else self).collect(view, start)
+
+        scripts = (*self.scripts, *(one for one in more.scripts if one not in self.scripts))
+        return Views(self.paper, scripts, {**self.views, **more.views}, {**self.starts, **more.starts}, collect)
+
     def content(self, statement: Statement) -> dict[str, Any]:
         """Data that the script of a statement's page reads."""
         view = self.views[statement.number]

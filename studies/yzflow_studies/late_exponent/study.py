@@ -1,6 +1,6 @@
 """Late attention for K < M: flows enclosed until they are trapped, random settings, and the law against the flow.
 
-Derivation: `theory.scan_and_snap.proofs.late_exponent`. Paper: Tian, Wang, Chen, Du (2023), arXiv 2305.16380.
+Derivation: `yzflow_beyond_scan_and_snap.proofs.late_exponent`. Paper: Tian, Wang, Chen, Du (2023), arXiv 2305.16380.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from yzflow_beyond_scan_and_snap.late import final_exponent, late_flow
+from yzflow_beyond_scan_and_snap.late_attention import LateAttention, random_settings
+from yzflow_beyond_scan_and_snap.proofs import late_exponent
 
 import yzflow as yz
 from dynamics import IntegrationError
-from theory.scan_and_snap.late_attention import LateAttention, random_settings
-from theory.scan_and_snap.proofs import late_exponent
-from yzflow.papers.scan_and_snap.late import final_exponent, late_flow
 
 # Between the first and the last of these sigma the survey looks.
 _FIRST, _LAST, _LOOKS = 1e-3, 100.0, 400

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from yzflow_beyond_scan_and_snap.late import late_flow
+from yzflow_beyond_scan_and_snap.late_attention import LateAttention, random_settings
 
-from theory.scan_and_snap.late_attention import LateAttention, random_settings
-from yzflow.papers.scan_and_snap.late import late_flow
 from yzflow_studies.late_exponent import study
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 import numpy as np
+from yzflow_beyond_scan_and_snap.late import final_exponent
+from yzflow_beyond_scan_and_snap.late_attention import COUNTER_EXAMPLE, LateAttention
 
-from theory.scan_and_snap.late_attention import COUNTER_EXAMPLE, LateAttention
 from theory.values import Study
-from yzflow.papers.scan_and_snap.late import final_exponent
 from yzflow_studies.late_exponent import study
 
 

@@ -1,6 +1,6 @@
 """Attention late in the full flow: the exponent with which the common token's share falls, where that changes slowly.
 
-Derivation: `theory.scan_and_snap.proofs.late_full_flow`. Paper: Tian, Wang, Chen, Du (2023), arXiv 2305.16380.
+Derivation: `yzflow_beyond_scan_and_snap.proofs.late_full_flow`. Paper: Tian, Wang, Chen, Du (2023), arXiv 2305.16380.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import scipy
 import xarray as xr
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
+from yzflow_beyond_scan_and_snap.late import final_exponent, late_flow, theory_logit
 
 from dynamics.support import checks
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLUE, GREEN, VERMILION, canvas, styled
-from yzflow.papers.scan_and_snap.late import final_exponent, late_flow, theory_logit
 
 
 def slow_exponent(ratio: ArrayLike, *, n_classes: int, vocab_size: int) -> tuple[np.ndarray, np.ndarray]:

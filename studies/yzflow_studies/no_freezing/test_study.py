@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from figure_rules import drawn
+from yzflow_beyond_scan_and_snap import late
+from yzflow_beyond_scan_and_snap.proofs import late_full_flow
 
-from theory.scan_and_snap.proofs import late_full_flow
-from yzflow.papers.scan_and_snap import late
 from yzflow_studies.no_freezing import study
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 import numpy as np
+from yzflow_beyond_scan_and_snap import late
 
 from dynamics import SequenceClasses, gradient_flow
 from theory.values import Study
-from yzflow.papers.scan_and_snap import late
 from yzflow_studies.no_freezing.study import slow_exponent
 
 

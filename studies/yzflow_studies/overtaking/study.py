@@ -15,13 +15,13 @@ import scipy
 import xarray as xr
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
+from yzflow_beyond_scan_and_snap.late import START, log_growth, solve
 
 from dynamics import SequenceClasses
 from dynamics.support import checks
 from theory.scan_and_snap.proofs.slowdown import late_ratio
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLACK, canvas, ordered_colours, styled
-from yzflow.papers.scan_and_snap.late import START, log_growth, solve
 
 _SIDES = np.array([1.0, -1.0])  # of two next tokens, whose logits add up to zero
 

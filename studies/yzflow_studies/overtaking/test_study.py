@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from figure_rules import drawn
 from reference import integrated_full_flow
+from yzflow_beyond_scan_and_snap import late
 
 from dynamics import SequenceClasses, gradient_flow
 from theory.scan_and_snap.proofs.slowdown import late_ratio
-from yzflow.papers.scan_and_snap import late
 from yzflow_studies.overtaking import study, values
 from yzflow_studies.refined import largest
 

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
+from yzflow_beyond_scan_and_snap import late
 
 from theory.scan_and_snap.proofs.slowdown import late_ratio
 from theory.values import Study
-from yzflow.papers.scan_and_snap import late
 from yzflow_studies.overtaking.study import frozen_speeds, overtaking, two_classes
 from yzflow_studies.refined import largest
 

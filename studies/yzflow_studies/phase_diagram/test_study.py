@@ -5,10 +5,10 @@ import pytest
 import xarray as xr
 from driving import example
 from matplotlib.figure import Figure
+from yzflow_beyond_scan_and_snap import late
 
 from dynamics import gradient_flow, gradient_flow_ensemble
 from theory import attention, decoder
-from yzflow.papers.scan_and_snap import late
 from yzflow.papers.scan_and_snap import phase_transition as pt
 from yzflow.papers.scan_and_snap.settings import single_common_token
 from yzflow_studies.phase_diagram import study as pd

@@ -1,6 +1,6 @@
 """Theorem 2(a) for the true decoder gradient: xi_n of the full flow with frozen features, for any overlaps.
 
-Derivations: `theory.scan_and_snap.proofs.true_gradient`. Paper: Tian, Wang, Chen, Du (2023), arXiv 2305.16380.
+Derivations: `yzflow_beyond_scan_and_snap.proofs.true_gradient`. Paper: Tian, Wang, Chen, Du (2023), arXiv 2305.16380.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ def survey(*, draws: int, seed: int = 0, last: float = 9.0, n_times: int = 60) -
 def three_classes(*, draws: int, seed: int = 0, last: float = 20.0, n_times: int = 80) -> xr.Dataset:
     """Whether n gives more to the class that it overlaps more, and xi_n, for three classes and M = 3, 6 or 50.
 
-    Overlaps are of `KINDS` in turn. `theory.scan_and_snap.proofs.true_gradient` needs that order, at M = 3.
+    Overlaps are of `KINDS` in turn. `yzflow_beyond_scan_and_snap.proofs.true_gradient` needs that order, at M = 3.
 
     Returns
     -------

@@ -11,7 +11,6 @@ from theory.scan_and_snap import (
     decoder,
     early,
     finite_sequences,
-    late_attention,
     statements,
     token_estimates,
     tokens,
@@ -26,12 +25,6 @@ EXEMPT = {
         *(
             f"scan_and_snap.initial.{name}"
             for name in ("exponent_needed", "leads", "pair", "started", "threshold", "wrong_leads")
-        ),
-        # Of the statement on late attention: settings of its check, and a flow that integrators call.
-        *(f"scan_and_snap.late_attention.{name}" for name in ("random_settings", "rising", "unbroken_fall")),
-        *(
-            f"scan_and_snap.late_attention.LateAttention.{name}"
-            for name in ("conditions", "derivative", "exponent", "ln_t")
         ),
         # Asked of a statement's settings.
         *(f"scan_and_snap.foreseen.{name}" for name in ("lengths", "slowdown", "transition")),
@@ -87,10 +80,6 @@ def calls():
         "scan_and_snap.early.initial_drift": (early.initial_drift, dict(bags=bags)),
         "scan_and_snap.finite_sequences.finite_length_first_moves": (
             finite_sequences.finite_length_first_moves, dict(probabilities=[0.25, 0.75])),
-        "scan_and_snap.late_attention.LateAttention": (late_attention.LateAttention, dict(
-            n_classes=2, vocab_size=3, ratio=0.5, speed=0.5)),
-        "scan_and_snap.late_attention.LateAttention.of": (late_attention.LateAttention.of, dict(
-            n_classes=2, vocab_size=3, common=0.4, n_distinct=1, eta_y=1.0, eta_z=0.5)),
         "scan_and_snap.finite_sequences.finite_length_drift": (
             finite_sequences.finite_length_drift, dict(probabilities=[0.25, 0.75])),
         "scan_and_snap.token_estimates.TokenEstimates": (token_estimates.TokenEstimates, dict(bags=bags)),

@@ -120,10 +120,6 @@ def test_a_wrong_claim_turns_its_clause_red_and_no_other():
         ("Lemma 8", "omega_1 and c'", {"crossing_range": lambda: (sp.Integer(1), sp.Integer(2))}),
         ("Theorem 4", "C_0 to leading order", {"speed_constant": lambda k, n, p: n**4 / k / p**4}),
         ("Theorem 4", "C_0 that is exact at the start", {"start_constant": lambda m, k, r: 1 / ((k - 1) * r**2)}),
-        ("Late attention", "frozen features", {"ratio": lambda m, rho: 1 + m * rho}),
-        ("Late attention", "K < M, a trap in which the logit falls for ever", {"least_reach": lambda: sp.Integer(1)}),
-        ("Closed forms under options", "temperature", {"cooled_rate": lambda eta, tau: eta / tau}),
-        ("Closed forms under options", "momentum, a constant gradient", {"momentum_clock": lambda t, mu: t}),
         ("Theorem 3", "(12), the bounds of its growth", {"exponent_rate": lambda p, xi: xi}),
     ):
         statement = REGISTER[f"Scan and Snap: {number}"]

@@ -30,7 +30,6 @@ from theory.scan_and_snap.proofs import (
     theorem3,
     theorem4,
     theorem5,
-    transition,
 )
 from yzflow.audits import audit
 from yzflow.audits.verdicts import Verdict, judge
@@ -191,11 +190,6 @@ PROOFS = {
         "(132)",
     ),
     "Lemma 18: without the 2": (lemma18, {"deviation": lambda d, n: sp.sqrt(sp.log(2 / d) / n)}, "both tails"),
-    "Transition time: u* = W": (
-        transition,
-        {"peak_time": lambda m, k, e, u: transition.peak_time(m, k, e, u) / 2},
-        "t* by (45)",
-    ),
 }
 
 

@@ -144,7 +144,7 @@ def test_every_paper_with_checks_has_settings():
 def test_a_mistake_in_the_proof_fails_the_audit(monkeypatch):
     from dataclasses import replace
 
-    from theory.scan_and_snap.proofs import transition
+    from yzflow_beyond_scan_and_snap.proofs import transition
 
     register = dict(statements.REGISTER)
     name = "Scan and Snap: Transition time"

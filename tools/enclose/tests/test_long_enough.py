@@ -7,12 +7,12 @@ import pytest
 import sympy as sp
 from flint import arb, arb_poly, ctx, fmpq
 from scipy.stats import poisson
+from yzflow_beyond_scan_and_snap.proofs import finite_sequences as proof
 from yzflow_enclose.scan_and_snap import long_enough, mean_features
 
 from dynamics import Layer, SequenceClasses
 from theory.scan_and_snap import finite_sequences
 from theory.scan_and_snap.bounds import inner_coefficients, xi_over_gamma
-from theory.scan_and_snap.proofs import finite_sequences as proof
 
 TASKS = [(SequenceClasses(shares, [0, 0], vocab_size=m), z) for shares, m, z in finite_sequences.SMALL]
 RARE, _ = TASKS[0]

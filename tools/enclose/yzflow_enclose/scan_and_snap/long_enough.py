@@ -12,7 +12,7 @@ Neither a time nor a learning rate is in it: gamma > 0 is a factor. With y = a N
     T_m(x) <= (1 + x)^(-b) <= T_m(x) + c x^(m+1),    m odd,
 
 with the Taylor polynomial T_m, and c what makes the right side exact at the least x that the class's tokens have,
-1/(||q||^2 sum_l a_l^-2) - 1 (`theory.scan_and_snap.proofs.finite_sequences`). Moments of multinomial counts are
+1/(||q||^2 sum_l a_l^-2) - 1 (`yzflow_beyond_scan_and_snap.proofs.finite_sequences`). Moments of multinomial counts are
 polynomials in 1/S: so are both bounds, they are off by O(S^(-(m+1)/2)), and their sign for **all** S from some on is
 decided by coefficients that are positive (Bernstein). Smaller S are decided one by one, by the bounds or by the sum
 over all counts. Where the same sequences make Y, E[f_n'] stands for f_n', with bounds of its own.

@@ -2,7 +2,8 @@ r"""Means of features over finite sequences, as polynomials in 1/S and how far t
 
 S tokens of a class are drawn with probabilities p, N are their counts, and f = (a N)/||a N||. Moments of N are
 polynomials in 1/S, by factorial ones, and powers of ||a N|| are between Taylor's polynomials of its square: the
-formulas are in `yzflow_enclose.scan_and_snap.long_enough`, the proof in `theory.scan_and_snap.proofs.finite_sequences`.
+formulas are in `yzflow_enclose.scan_and_snap.long_enough`, the proof in
+`yzflow_beyond_scan_and_snap.proofs.finite_sequences`.
 """
 
 from __future__ import annotations

@@ -70,12 +70,6 @@ _RATES = tuple(
         ),
     )
 )
-_POPULATION = {"etaY": 1.0, "etaZ": 0.5, "K": 10, "M": 1000, "share": 0.4, "end": 1000.0}
-_LATE = (
-    Start("A small vocabulary", "At ln t = 1000 the exponent is near its limit.", _POPULATION | {"K": 5, "M": 20}),
-    Start("Every next token occurs, K = M", "The limit is 1, and soon reached.", _POPULATION | {"K": 5, "M": 5}),
-    Start("The paper's sizes", "At ln t = 1000 the exponent is far from its limit still.", _POPULATION),
-)
 
 
 def collect(view: str, start: Start) -> dict[str, Any]:
@@ -143,9 +137,7 @@ VIEWS = Views(
         "Theorem 4": "exponent",
         "Theorem 4, branches": "branches",
         "Equations 131 to 133": "rates",
-        "Transition time": "peak",
-        "Late attention": "late",
     },
-    starts={None: _STARTS, "steps": _VISITS, "lag": _VISITS, "star": _STARS, "rates": _RATES, "late": _LATE},
+    starts={None: _STARTS, "steps": _VISITS, "lag": _VISITS, "star": _STARS, "rates": _RATES},
     collect=collect,
 )

@@ -1,7 +1,8 @@
 """The full flow and the theory flow of equal classes at late times.
 
 Both flows of a symmetric population are integrated in s = ln t, with the logarithms of their probabilities as
-variables, so that ln t = 10,000 is reached. Derivations: `theory.scan_and_snap.proofs.late_full_flow` and ``slowdown``.
+variables, so that ln t = 10,000 is reached. Derivations: `yzflow_beyond_scan_and_snap.proofs.late_full_flow`
+and `theory.scan_and_snap.proofs.slowdown`.
 Paper: Tian, Wang, Chen, Du (2023), arXiv 2305.16380.
 """
 

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 import scipy
 from driving import ROOT
+from yzflow_beyond_scan_and_snap import late_attention
+from yzflow_beyond_scan_and_snap.late import final_exponent, late_flow
+from yzflow_beyond_scan_and_snap.late_attention import LateAttention, random_settings
+from yzflow_beyond_scan_and_snap.proofs import late_exponent
 
 import yzflow as yz
 from dynamics import SequenceClasses, Solver, gradient_flow
-from theory.scan_and_snap import late_attention
-from theory.scan_and_snap.late_attention import LateAttention, random_settings
-from theory.scan_and_snap.proofs import late_exponent
-from yzflow.papers.scan_and_snap.late import final_exponent, late_flow
 
 NAMES = ("A", "B", "C", "log_w", "lag")
 

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from theory.scan_and_snap.proofs import late_full_flow
-from theory.scan_and_snap.proofs.late_full_flow import ETA_Y, ETA_Z, P, Q
 from theory.symbolic import Claim, Derivation, Scalar, Signed, Vanishing, joined
+from yzflow_beyond_scan_and_snap.proofs import late_full_flow
+from yzflow_beyond_scan_and_snap.proofs.late_full_flow import ETA_Y, ETA_Z, P, Q
 
 K_, M_, SPEED, A, W, KAPPA, R = sp.symbols("K M a A w kappa R", positive=True)
 LEAD = sp.Symbol("b", real=True)

@@ -11,9 +11,22 @@ from __future__ import annotations
 
 import sympy as sp
 
-from theory.scan_and_snap.proofs import late_exponent, late_full_flow
-from theory.scan_and_snap.proofs.late_exponent import K_, KAPPA, LEAD, LESS, M_, MORE, SPEED, A, Flow, R, W, of_sizes
 from theory.symbolic import Claim, Derivation, Scalar, Signed, Vanishing, joined
+from yzflow_beyond_scan_and_snap.proofs import late_exponent, late_full_flow
+from yzflow_beyond_scan_and_snap.proofs.late_exponent import (
+    K_,
+    KAPPA,
+    LEAD,
+    LESS,
+    M_,
+    MORE,
+    SPEED,
+    A,
+    Flow,
+    R,
+    W,
+    of_sizes,
+)
 
 
 def most_start() -> sp.Expr:

@@ -1,14 +1,14 @@
 r"""Late attention in a clock in which probabilities drop out: the flow, and the trap in which the logit falls for ever.
 
 K < M equal classes with one common token and equal distinct ones. With c = f_common, d = |f_distinct|, w = c/d, the
-gaps A, B and C of Y's rows (`theory.scan_and_snap.proofs.late_full_flow`) and kappa = exp(d B + c C), which is p/q,
+gaps A, B and C of Y's rows (`proofs.late_full_flow`) and kappa = exp(d B + c C), which is p/q,
 the flow of Lemma 1 (3) is in the clock d sigma = (eta_Y M q/K) dt
 
     A' = (d/M)(K kappa + M - K),   B' = (d/M)(1 - kappa),   C' = c,   (ln w)' = -a c^2 d A N,
     N = (K - 1) kappa + (M - K)(1 - C/(w A) + B/A),   a = (1 + 1/(K D)) eta_Z K/(eta_Y M),
 
 D the number of distinct tokens of a class. Nothing in it is large or small, so that it can be integrated, and enclosed
-in balls, to ln t of some hundreds. Proofs: `theory.scan_and_snap.proofs.late_exponent`, ``late_start``
+in balls, to ln t of some hundreds. Proofs: `yzflow_beyond_scan_and_snap.proofs.late_exponent`, ``late_start``
 and ``late_larger_start``.
 Paper: Tian, Wang, Chen, Du (2023), arXiv 2305.16380.
 """
@@ -24,8 +24,8 @@ import numpy as np
 
 from dynamics import integrate
 from dynamics.support import checks
-from theory.scan_and_snap.proofs import late_exponent, late_larger_start, late_start
 from theory.statements import Runs
+from yzflow_beyond_scan_and_snap.proofs import late_exponent, late_larger_start, late_start
 
 SETTINGS, _SEED, _END = 12, 50, 30.0
 # Nearly all of a sequence is common; at this sigma the logit rises, as it does in balls.
@@ -113,7 +113,7 @@ class LateAttention:
     def always_falls(self) -> bool:
         """Whether the common token's logit is proved to fall at all times, from a zero decoder and at any ``speed``.
 
-        M w(0)^2 <= 1 (`theory.scan_and_snap.proofs.late_start`), or 2 K <= M and max(K, 8) w(0)^2 <= 1
+        M w(0)^2 <= 1 (`yzflow_beyond_scan_and_snap.proofs.late_start`), or 2 K <= M and max(K, 8) w(0)^2 <= 1
         (``late_larger_start``). w (ln t)^((K - 1)/(M - 1)) then tends to a positive constant. False says only that the
         proofs do not reach so far: at K = 2, M = 10 the logit was seen to rise for a while from w(0) = 1000, and not
         from w(0) = 707 or less. Decided exactly, for the double that ``ratio`` is.

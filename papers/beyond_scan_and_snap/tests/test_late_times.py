@@ -4,10 +4,10 @@ import functools
 
 import numpy as np
 import pytest
+from yzflow_beyond_scan_and_snap.late import late_flow
 
 from dynamics import SequenceClasses, Solver, gradient_flow
 from dynamics._engine import steps
-from yzflow.papers.scan_and_snap.late import late_flow
 
 K, M, COMMON = 3, 30, 0.4
 

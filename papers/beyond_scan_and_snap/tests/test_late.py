@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from yzflow_beyond_scan_and_snap import late
 
 from dynamics import SequenceClasses, Solver, gradient_flow
-from yzflow.papers.scan_and_snap import late
 
 FIVE = {"n_classes": 10, "vocab_size": 1000, "common": 0.4, "n_distinct": 5}
 

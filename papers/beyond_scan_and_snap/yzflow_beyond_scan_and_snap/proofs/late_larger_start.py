@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import sympy as sp
 
-from theory.scan_and_snap.proofs import late_exponent, late_full_flow, late_start
-from theory.scan_and_snap.proofs.late_exponent import K_, KAPPA, LEAD, LESS, M_, MORE, I, J, R
 from theory.symbolic import Claim, Derivation, Scalar, Signed, Vanishing, joined
+from yzflow_beyond_scan_and_snap.proofs import late_exponent, late_full_flow, late_start
+from yzflow_beyond_scan_and_snap.proofs.late_exponent import K_, KAPPA, LEAD, LESS, M_, MORE, I, J, R
 
 
 def most_starts(k: Scalar) -> tuple[sp.Expr, sp.Expr]:

@@ -1,207 +1,50 @@
-"""Statements beyond the paper's own: the transition's time, its extensions, late times, the true gradient, options."""
+"""Statements that are not in the paper: transition time, finite sequences, late times, true gradient, options."""
 
 from __future__ import annotations
 
-from theory.scan_and_snap import centred, finite_sequences, foreseen, late_attention, residual
-from theory.scan_and_snap._register import formulas as f
-from theory.scan_and_snap._register.assumptions import (
-    ASSUMPTION_1,
-    DECODER,
-    EQUAL_OVERLAPS,
-    NO_POSITIONS,
-    ONE_COMMON,
-    ONE_QUERY,
-    SYMMETRIC,
-    UNIFORM,
-    ZERO_DECODER,
-)
-from theory.scan_and_snap._register.common import PROOFS, closed, statement
-from theory.scan_and_snap.proofs import late_exponent, late_full_flow, true_gradient
-from theory.scan_and_snap.proofs.finite_sequences import BERNSTEIN, COVARIANCE, FACTORIAL, PRODUCTS, SIXTH, SIZE_BIAS
-from theory.statements import Clause, RefutedInPart, Remark
-from theory.symbolic import part
-from theory.values import value
+from typing import Any
 
-_RARE, _LOCAL = value("scan_and_snap.rare_token"), value("scan_and_snap.local_tokens")
-_FOUND, _LESS = value("scan_and_snap.long_enough.rows")[:2]
-_MOVED = value("scan_and_snap.long_enough_moved")
+from theory.scan_and_snap import foreseen
+from theory.scan_and_snap.statements import assumptions
+from theory.statements import Check, Clause, Statement
+from theory.symbolic import derivations, part
+from theory.values import value
+from yzflow_beyond_scan_and_snap import formulas as f
+from yzflow_beyond_scan_and_snap import late_attention, lengths
+from yzflow_beyond_scan_and_snap.proofs import late_exponent, late_full_flow, true_gradient
+from yzflow_beyond_scan_and_snap.proofs.finite_sequences import (
+    BERNSTEIN,
+    COVARIANCE,
+    FACTORIAL,
+    PRODUCTS,
+    SIXTH,
+    SIZE_BIAS,
+)
+
+PAPER = "Scan and Snap"
+PROOFS = derivations("yzflow_beyond_scan_and_snap.proofs")
+_FOUND, _LESS = value("beyond_scan_and_snap.long_enough.rows")[:2]
+_MOVED = value("beyond_scan_and_snap.long_enough_moved")
+
+
+def closed(name: str, measure: Any) -> Check:
+    """A check that needs no simulation."""
+    return Check(name, ("closed form",), measure, tolerance=0.0, expected=("closed form",))
+
 
 STATEMENTS = (
-    statement(
+    Statement(
+        PAPER,
         "Transition time",
         "The peak of gamma (not in the paper)",
         "gamma peaks at a time that Lambert's W gives in closed form.",
         r"t_0' = \frac{K\ln M}{\eta_Y},\quad t_0 = \frac{2K\ln M}{\eta_Y}",
         corrected=rf"t^* = {f.PEAK_TIME},\quad u^* = {f.PEAK_MARGIN},\quad \gamma(t^*) = {f.PEAK}",
-        assumptions=(UNIFORM,),
+        assumptions=(assumptions.UNIFORM,),
         prove=PROOFS["transition"],
     ),
-    statement(
-        "Equations 13, 118, 119",
-        "How good Theorem 4's approximations are",
-        "beta is taken for the overlap, and both for that of a common token whose norm rho_0 stands still. For equal"
-        " classes with one common token the errors are exact rational functions of M, K and the overlap rho of the"
-        " moment; two of them have opposite signs. The norm moves, so that the common token falls by less in the end.",
-        r"f_n^Tf_{n'} \approx \beta_{nn'} \approx \frac{e^{2z_{ml}}}{\rho_0^2}\ \text{(118, 119)},\quad \dot z_{ml}"
-        r" \approx -\eta_Z\gamma\frac{e^{4z_{ml}}}{C_0}\ \text{(13)}",
-        corrected=rf"\tfrac{{\beta}}{{\rho}} - 1 \sim {f.BETA_ERROR},\quad \tfrac{{-\dot z}}{{\eta_Z\gamma(K-1)\rho^2}}"
-        rf" - 1 \sim {f.SPEED_ERROR},\quad \tfrac{{d\ln\rho}}{{\eta_Z\xi\,dt}} = -2\left({f.DECAY}\right)",
-        assumptions=(ZERO_DECODER, UNIFORM, ONE_COMMON, ONE_QUERY, *SYMMETRIC),
-        errata=(
-            Remark(
-                "(119) leaves out 1/(M rho), and (13) with it, which is small for M rho >> 1 only. A constant rho_0"
-                " makes the common token fall by up to 1 + 1/K times too much where each class attends to one distinct"
-                " token, as long as M rho of the moment is large: finding 41."
-            ),
-        ),
-        clauses=(
-            Clause(
-                "(119) and (13), exactly",
-                rf"\tfrac{{\beta}}{{\rho}} = {f.BETA_RATIO},\quad \tfrac{{-\dot z}}{{\eta_Z\gamma(K-1)\rho^2}} ="
-                rf" {f.SPEED_RATIO}",
-                prove=part(PROOFS["approximations"], "ratios"),
-            ),
-            Clause(
-                "to leading order",
-                rf"\tfrac{{\beta}}{{\rho}} - 1 \sim {f.BETA_ERROR},\quad \text{{and for }} \dot z:\ {f.SPEED_ERROR}"
-                r" \quad (\rho \to 0,\ M\rho \to \infty)",
-                prove=part(PROOFS["approximations"], "leading"),
-            ),
-            Clause(
-                "the norm that moves",
-                rf"\tfrac{{d\ln\rho}}{{\eta_Z\xi\,dt}} = -2\kappa,\quad \kappa = {f.DECAY},\quad S_4 = \sum_l f_l^4"
-                r" \text{ of the distinct tokens}",
-                prove=part(PROOFS["approximations"], "norm"),
-            ),
-            Clause(
-                "B where kappa stands still",
-                rf"\eta_Z\int\xi = {f.MOVING_EXPONENT},\quad \kappa \to 1 + \tfrac1K \text{{ for one distinct token a"
-                r" class, } \rho \to 0",
-                prove=part(PROOFS["approximations"], "moving"),
-            ),
-        ),
-    ),
-    statement(
-        "Section 7, residual connection",
-        "Local distinct and common tokens",
-        "With the query's vector added, classes of one query overlap by a half more, and Theorem 2 is said to hold"
-        " within the classes of each query: tokens distinct among these gain, tokens common to these lose.",
-        r"\bar u_T = \mathrm{LN}(\mathrm{LN}(\hat u_T) + u_{x_T}):\quad \beta_{nn'} \approx f_n^Tf_{n'} +"
-        r" 1[\psi(n)=\psi(n')],\quad \dot z_{ml} > 0 \text{ for } l \text{ distinct within } \psi^{-1}(m)",
-        corrected=rf"\beta_{{nn'}} \approx {f.OWN_BETA}\left(f_n^Tf_{{n'}} + 1\right) \text{{ for }} \psi(n)=\psi(n'),"
-        r"\ c = |\psi^{-1}(m)|;\quad \text{a token of one class of every query: } \dot z_{ml} > 0 \text{ for }"
-        rf" f_{{nl}}^2 < {f.ONE_LOCAL_SHARE}f_{{n0}}^2,\ < 0 \text{{ above; }}\ \text{{ one in every class:}}"
-        rf"\ {f.LOCAL_SHARE}f_{{n0}}^2",
-        assumptions=(*ASSUMPTION_1, ZERO_DECODER, *DECODER, UNIFORM),
-        errata=(
-            RefutedInPart(
-                "Of Q queries of c equal classes each, with a token common to the classes of each query (f_n0), a token"
-                " of one class of every query (f_nl) loses attention from f_nl^2 = f_n0^2"
-                f" {f.one_local_share} on, and from f_n0^2 {f.local_share} on if every class has such a token, to first"
-                " order in the squares.",
-                stands="Tokens common within a query lose, and tokens of a single class gain. With beta between queries"
-                " neglected, as the section does, so does every locally distinct token.",
-                quoted="Theorem 2 holds with local distinct and common tokens within psi^{-1}(m).",
-                setting="Q = {queries}, c = {each}, M = {m:,}, f_n0 = {common:g} and f_nl = {shared:g}",
-                found="a locally distinct token that one class of either query has moves at {speed:.1e} in units of"
-                " eta_Z gamma/K: it loses. The thresholds are {edge:g} f_n0^2, and {every:g} f_n0^2 with such a token"
-                " in every class.",
-                numbers=_LOCAL,
-            ),
-            Remark(
-                "beta_nn' ~ f_n.f_n' + 1[psi(n) = psi(n')] is right in its order: beta is the larger within queries."
-                f" Its size there is {f.own_beta} times that, for c classes a query and weak overlaps."
-            ),
-        ),
-        checks=(
-            closed(
-                "beta within a query, 200 random sets",
-                residual.beta_printed,
-                residual.beta_corrected,
-                tolerance=0.15,
-                remarked=True,
-            ),
-            closed("beta between queries smaller than within", residual.beta_apart),
-            closed("tokens common within a query, or to all, that do not lose", residual.local_common),
-            closed("tokens of one class that do not gain", residual.own_distinct),
-            closed(
-                "locally distinct tokens that do not gain", residual.local_distinct, residual.local_distinct_corrected
-            ),
-        ),
-    ),
-    statement(
-        "Section 3.1, LayerNorm",
-        "LayerNorm that subtracts the mean",
-        "The analysis is said to extend to the usual LayerNorm, which subtracts the mean first. Theorem 1 does, with"
-        " the Gram matrix of the centred features. Theorem 2(b) does for any number of classes where beta is positive"
-        " and the common token's share above 1/M in each; Theorem 2(a) for tokens of a share of 1/M and more, where"
-        " overlaps are not negative, but not for rare tokens.",
-        r"\mathrm{LN}(x) = \frac{x - \bar x 1}{\|x - \bar x 1\|}:\quad \text{the analysis can be extended}",
-        corrected=rf"\dot z_{{ml}} = {f.CENTRED_RATE},\quad \tilde f_n = \frac{{c_n - 1/M}}{{N_n}},\ N_n^2 = \|c_n\|^2"
-        r" - \tfrac1M",
-        assumptions=(*ASSUMPTION_1, ZERO_DECODER, *DECODER, UNIFORM),
-        errata=(
-            Remark(
-                "The paper prints no inequality for it. Centred features have the overlap c_n . c_n' - 1/M, up to a"
-                f" positive factor, and where it is below {f.least_overlap} of two classes, or of equal overlaps, beta"
-                " is negative: under the modified decoder a common token of a share above 1/M then gains. In the full"
-                " flow it loses all the same.",
-                stands="Theorem 1 extends, with the Gram matrix of the centred features; Theorem 2(b) where beta is"
-                " positive and the common token's share above 1/M; Theorem 2(a) for shares of 1/M and more and overlaps"
-                " that are not negative.",
-                quoted="our analysis can also be extended to standard LayerNorm, which also subtracts the mean.",
-            ),
-            Remark(
-                f"Rare distinct tokens gain only where {f.distinct_push} > 0, kappa = c_n . c_n' - 1/M. Of two classes"
-                f" of shares {_RARE['common'][0]:g} and {_RARE['common'][1]:g} of the common token, one and"
-                f" {_RARE['others']}"
-                " tokens of their own, one more in the second loses attention below a share of"
-                f" {_RARE['border']:.2g}/M (M = {_RARE['m']})."
-            ),
-        ),
-        clauses=(
-            Clause(
-                "the velocity",
-                rf"\dot z_{{ml}} = {f.CENTRED_RATE}",
-                prove=part(PROOFS["layer_norm"], "velocity"),
-            ),
-            Clause(
-                "a single common token",
-                rf"\dot z_{{ml}} < 0 \text{{ for }} \beta_{{nn'}} > 0,\ p_n > \tfrac1M;\quad n' \text{{ takes }}"
-                rf" \beta_{{nn'}}\left({f.COMMON_PULL}\right) \text{{ of }} n",
-                prove=part(
-                    PROOFS["layer_norm"],
-                    "common",
-                    prose=("the spread e_n is a sum of squares", "a sum of positive terms is positive"),
-                ),
-                checks=(
-                    closed("common tokens of 200 random sets with beta > 0 that do not lose", centred.common_several),
-                ),
-            ),
-            Clause(
-                "distinct tokens",
-                rf"n' \text{{ adds }} \beta_{{nn'}}\left({f.DISTINCT_PUSH}\right),\quad \kappa = c_n^Tc_{{n'}} -"
-                r" \tfrac1M:\quad \dot z_{ml} > 0 \text{ for } c_{nl} \ge \tfrac1M,\ \kappa \ge 0,\ \beta_{nn'} > 0",
-                prove=part(PROOFS["layer_norm"], "distinct", prose=("a sum of positive terms is positive",)),
-                checks=(closed("rare distinct tokens on the wrong side of that", centred.distinct_corrected),),
-            ),
-            Clause(
-                "the sign of beta, two classes or equal overlaps",
-                rf"\beta > 0 \text{{ for }} \tilde f_n^T\tilde f_{{n'}} > {f.LEAST_OVERLAP},\ < 0 \text{{ below}};\quad"
-                rf" \text{{equal classes: }} {f.BORDER} > 0,\ \text{{hence }} p > \tfrac{{2}}{{M+1}}",
-                prove=part(PROOFS["layer_norm"], "beta", prose=("squares of shares add up to their sum's at most",)),
-                checks=(
-                    closed("common tokens of 200 random pairs on the wrong side of that", centred.common_corrected),
-                ),
-            ),
-            Clause(
-                "other overlaps of three classes and more",
-                rf"\tilde f_n^T\tilde f_{{n'}} > {f.LEAST_OVERLAP}",
-                not_examined=("that some beta are negative there is seen; whether the common token can gain is open",),
-            ),
-        ),
-    ),
-    statement(
+    Statement(
+        PAPER,
         "Theorem 2, finite sequences",
         "From which length on the signs hold (not in the paper)",
         "Theorem 2 is about T to infinity and the modified gradient. Over sequences of T tokens, with the decoder that"
@@ -220,7 +63,7 @@ STATEMENTS = (
         corrected=r"v_l = \sum_n\tfrac1K\,E\left[f_lg_{nl} - f_l^2\,f\cdot g_n\right],\quad f ="
         r" \tfrac{aN}{\|aN\|},\ a_l = e^{z_l}:\quad v_l^- \le v_l \le v_l^+ \text{ with polynomials } v_l^{\pm}"
         r" \text{ in } \tfrac{1}{T-1},\quad v_l^+ - v_l^- = O(T^{-3})",
-        assumptions=(NO_POSITIONS, UNIFORM),
+        assumptions=(assumptions.NO_POSITIONS, assumptions.UNIFORM),
         predicts=foreseen.lengths,
         clauses=(
             Clause(
@@ -236,7 +79,7 @@ STATEMENTS = (
                 r" \tfrac12, \tfrac32,\quad c_b = \tfrac{(1+x_0)^{-b} - T_5(x_0)}{x_0^6},\ 1 + x_0 ="
                 r" \tfrac{1}{S_2\sum_la_l^{-2}}",
                 prove=part(PROOFS["finite_sequences"], "bounds", prose=(FACTORIAL, SIXTH, BERNSTEIN)),
-                checks=(closed("lengths of four small tasks at which signs differ", finite_sequences.wrong_lengths),),
+                checks=(closed("lengths of four small tasks at which signs differ", lengths.wrong_lengths),),
             ),
             Clause(
                 "no length is enough for all",
@@ -250,9 +93,7 @@ STATEMENTS = (
                 r" \tfrac1M)\,E[f_{n'}],\quad |v_l - P_l(\tfrac{1}{T-1})| \le R_l(\tfrac{1}{T-1}),\ R_l ="
                 r" O(T^{-3})",
                 prove=part(PROOFS["finite_sequences"], "bounds", prose=(FACTORIAL, SIXTH, PRODUCTS, BERNSTEIN)),
-                checks=(
-                    closed("lengths at which signs of the first moves differ", finite_sequences.wrong_first_lengths),
-                ),
+                checks=(closed("lengths at which signs of the first moves differ", lengths.wrong_first_lengths),),
             ),
             Clause(
                 "a decoder that short sequences have made, later",
@@ -261,7 +102,8 @@ STATEMENTS = (
             ),
         ),
     ),
-    statement(
+    Statement(
+        PAPER,
         "Late attention",
         "Attention does not freeze (not in the paper)",
         "K equal classes with one common token and equal distinct ones: in the full flow the common token's share falls"
@@ -272,7 +114,7 @@ STATEMENTS = (
         " not from every start: from one at which nearly all of a sequence is the common token it rises for a while,"
         " and falls again. That it falls from starts in between is measured, and enclosed at some (finding 50).",
         rf"\tfrac{{f_c}}{{f_d}} \sim \text{{const}} \cdot (\ln t)^{{-\alpha}},\quad \alpha = {f.LATE_EXPONENT}",
-        assumptions=(UNIFORM, ONE_COMMON, ONE_QUERY, *SYMMETRIC),
+        assumptions=(assumptions.UNIFORM, assumptions.ONE_COMMON, assumptions.ONE_QUERY, *assumptions.SYMMETRIC),
         clauses=(
             Clause(
                 "the reduced system",
@@ -376,7 +218,8 @@ STATEMENTS = (
             ),
         ),
     ),
-    statement(
+    Statement(
+        PAPER,
         "Theorem 2(a), true gradient",
         "Distinct tokens gain without the modified gradient (not in the paper)",
         "With frozen features xi_n > 0 early for any overlaps; late, for almost all independent features, its limit"
@@ -384,7 +227,7 @@ STATEMENTS = (
         " classes, xi_n > 0 at all times. For other overlaps of four classes it is not: next to two classes that are"
         " nearly the same, a distinct token loses attention for a while.",
         rf"\xi_n = {f.EARLY_XI} + O(t^2),\quad \lim_{{t\to\infty}}\tfrac{{\eta_Yt}}{{K\ln t}}\xi_n \ge 0",
-        assumptions=(ZERO_DECODER, UNIFORM),
+        assumptions=(assumptions.ZERO_DECODER, assumptions.UNIFORM),
         clauses=(
             Clause(
                 "early",
@@ -413,7 +256,7 @@ STATEMENTS = (
                     "equal overlaps",
                     prose=("p >= q from the sign of the difference of the margins' rates in late_full_flow",),
                 ),
-                assumptions=(EQUAL_OVERLAPS,),
+                assumptions=(assumptions.EQUAL_OVERLAPS,),
             ),
             Clause(
                 "other overlaps in between, four classes",
@@ -438,7 +281,8 @@ STATEMENTS = (
             ),
         ),
     ),
-    statement(
+    Statement(
+        PAPER,
         "Closed forms under options",
         "Weight decay, label smoothing, temperature, schedules and momentum (not in the paper)",
         "Weight decay gives h a fixed point, and gamma one above zero, so that Gamma grows without bound like t; label"

@@ -1,0 +1,1 @@
+"""Symbolic proofs, a module each or for a few statements together."""
