@@ -31,5 +31,6 @@ from .open_descent import descend as descend
 from .open_flow import Flow as Flow
 from .open_flow import integrate as integrate
 from .run import Run as Run
+from .support.limits import Limits as Limits
 from .trajectory import Trajectory as Trajectory
 from .version import __version__ as __version__

@@ -17,11 +17,10 @@ from dynamics.fields.system import States
 from dynamics.layer import Layer, attention
 from dynamics.support import names
 from dynamics.support.checks import read_only
+from dynamics.support.limits import current
 from dynamics.support.provenance import provenance
 from dynamics.trajectory import EMBEDDING, FORMAT, Trajectory
 
-# Bytes of the tables of a trajectory that keeps every state whole.
-_TABLES = 2**30
 # Of a `LargeRecord` at each time: the heads of two arrays, three numbers, and where lists hold them.
 _OBJECTS = 2 * 112 + 3 * 32 + 5 * 8
 _ATTENTION = {"long_name": "expected attention", "units": "1"}
@@ -158,7 +157,7 @@ def is_large(bags: Bags, layer: Layer, times: int) -> bool:
     if not layer.plain:
         return False
     entries = layer.Z.size + layer.Y.size + bags.n_targets * layer.Z.shape[1]
-    return 8 * times * entries > _TABLES
+    return 8 * times * entries > current().tables
 
 
 def size_of_large(bags: Bags, n_tokens: int, times: int) -> int:

@@ -20,6 +20,7 @@ from dynamics.optimizers.optimizer import MOMENTUM, OPTIMIZERS, Optimizer, Sched
 from dynamics.support import checks
 from dynamics.support.calls import Call
 from dynamics.support.errors import DivergenceError
+from dynamics.support.limits import carried
 from dynamics.support.progress import Progress
 from dynamics.trajectory import Trajectory
 
@@ -207,7 +208,7 @@ def sgd_many(
     several = min(threads, len(groups)) > 1
     with Progress("sgd", enabled=progress) as report, ThreadPoolExecutor(threads) if several else nullcontext() as pool:
         try:
-            for found in map(some, groups) if pool is None else pool.map(some, groups):
+            for found in map(some, groups) if pool is None else pool.map(carried(some), groups):
                 results += found
                 report.update(len(results) / len(prepared), f"run {len(results)} of {len(prepared)}")
         except BaseException:

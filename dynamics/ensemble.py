@@ -19,6 +19,7 @@ from dynamics.bags import Bags, Data, population_of
 from dynamics.fields.table import Entry, entry_of
 from dynamics.support import checks
 from dynamics.support.checks import read_only
+from dynamics.support.limits import current
 from dynamics.support.progress import Progress
 from dynamics.support.provenance import provenance
 
@@ -44,9 +45,6 @@ _ATTRIBUTES = {
         "flag_meanings": " ".join(text.replace(" ", "_") or "none" for text in ensemble.REASONS.values()),
     },
 }
-# Numbers that a chunk of members may hold at a time, for each thread.
-_NUMBERS_A_CHUNK = 2**22
-_MEMBERS_A_CHUNK = 4096
 
 
 def gradient_flow_ensemble(
@@ -201,9 +199,10 @@ class _Solver(NamedTuple):
 
         While the last members of a chunk end, lanes are idle.
         """
-        fit = _NUMBERS_A_CHUNK // (self.times.size * 7 * width + 50)
+        limits = current()
+        fit = limits.numbers // (self.times.size * 7 * width + 50)
         share = max(-(-size // (4 * threads)), min(-(-size // threads), 64 * ensemble.LANES))
-        return int(max(1, min(fit, _MEMBERS_A_CHUNK, share)))
+        return int(max(1, min(fit, limits.members, share)))
 
 
 _PEAKS, _TOLD = ("fastest_time", "largest_speed"), ("evaluations", "reached", "failed", "reason")

@@ -13,8 +13,7 @@ import xarray as xr
 from saved_kinds import parts
 
 import yzflow as yz
-from dynamics import ensemble as ensembles
-from dynamics import gradient_flow_ensemble
+from dynamics import Limits, gradient_flow_ensemble
 from dynamics.support import files
 from dynamics.support.distributions import installed
 from yzflow.audits import audit, survival  # noqa: F401  # before a process forks, and not in each
@@ -33,10 +32,10 @@ sleep = [0.01]
 
 def flows():
     """Many flows in a folder, in chunks of two."""
-    ensembles._MEMBERS_A_CHUNK = 2
     given = {"n_classes": 3, "vocab_size": 20, "eta_z": 0.5}
     rates = xr.DataArray(np.geomspace(0.5, 2.0, 60), dims="rate")
-    made = gradient_flow_ensemble(given | {"eta_y": rates}, t_end=2000.0, path="map", threads=2)
+    with Limits(members=2):
+        made = gradient_flow_ensemble(given | {"eta_y": rates}, t_end=2000.0, path="map", threads=2)
     made.to_netcdf("done.nc")
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from dynamics.support.limits import current
+
 
 def plain(configuration, seed):
     return {"value": 10.0 * configuration["a"] + seed}
@@ -42,6 +44,10 @@ def leaves_its_pid(configuration, seed):
     (Path(configuration["folder"]) / str(os.getpid())).touch()
     time.sleep(60)
     return {}
+
+
+def limited(configuration, seed):
+    return {"tables": current().tables}
 
 
 def hears_ctrl_c(configuration, seed):

@@ -6,6 +6,7 @@ from ._dynamics import Field as Field
 from ._dynamics import Flow as Flow
 from ._dynamics import IntegrationError as IntegrationError
 from ._dynamics import Layer as Layer
+from ._dynamics import Limits as Limits
 from ._dynamics import Objective as Objective
 from ._dynamics import Optimizer as Optimizer
 from ._dynamics import Outcome as Outcome

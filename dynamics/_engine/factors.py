@@ -23,10 +23,10 @@ from dynamics._engine import steps, sums
 from dynamics._engine.steps import Bind, Dop853
 from dynamics._engine.tableau import EXTENDED, STAGES
 from dynamics._model import factored
-from dynamics._model.batch import WORK_A_CALL
 from dynamics.fields.full import Full
 from dynamics.fields.system import System
 from dynamics.support.checks import read_only
+from dynamics.support.limits import current
 
 # How many times smaller than a state what is kept of a slope has to be.
 _WORTH = 2
@@ -44,7 +44,7 @@ def factors_of(system: System) -> Factors | None:
         return None
     # Rows of Y for bags in place of those for tokens of one bag.
     kept = system.initial.size - columns * (np.count_nonzero(np.bincount(bags.token) == 1) - len(bags))
-    if _WORTH * kept > system.initial.size or system.problem.work >= WORK_A_CALL:
+    if _WORTH * kept > system.initial.size or system.problem.work >= current().work:
         return None
     return Factors(system)
 

@@ -11,9 +11,7 @@ import numpy as np
 from dynamics.bags import Bags
 from dynamics.support import checks
 from dynamics.support.checks import read_only
-
-# Multiplications in a call of the kernels, which Ctrl-C does not end: a second or less.
-WORK_A_CALL = 2**28
+from dynamics.support.limits import current
 
 
 class Batch(NamedTuple):
@@ -86,11 +84,11 @@ class Batch(NamedTuple):
         )
 
     def parts(self, columns: int) -> Iterator[tuple[Batch, slice]]:
-        """As few groups at a time as make up `WORK_A_CALL`, but at least one, and which bags these are of.
+        """As few groups at a time as make up `Limits.work`, but at least one, and which bags these are of.
 
         ``columns`` are those of Y: each entry is multiplied with so many.
         """
-        n = 1 + self.count.size * columns // WORK_A_CALL
+        n = 1 + self.count.size * columns // current().work
         if n == 1:
             yield self, slice(None)
             return

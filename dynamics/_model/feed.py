@@ -7,12 +7,13 @@ import weakref
 import numpy as np
 
 from dynamics._model import sampling
-from dynamics._model.batch import WORK_A_CALL, Batch
+from dynamics._model.batch import Batch
 from dynamics._model.objective import Objective
 from dynamics.bags import Bags, Data, population_of
 from dynamics.data.sequence_classes import SequenceClasses
 from dynamics.support import checks
 from dynamics.support.checks import read_only
+from dynamics.support.limits import current
 
 # Steps in a call of the kernels, and numbers in their batches: so few that these stay in the processor's cache. As many
 # drawn tokens as multiplications are at most made in a call.
@@ -164,7 +165,7 @@ class Feed:
             if contrast is not None:
                 batch = sampling.contrasted(batch, contrast, objective.contrast_weight)
             self.groups = np.array([batch.query.size])
-            self.most = min(STEPS_A_CALL, 1 + WORK_A_CALL // (batch.count.size * columns))
+            self.most = min(STEPS_A_CALL, 1 + current().work // (batch.count.size * columns))
             self.batches = Batch(*(np.array(array)[None] for array in batch))
         else:
             self._allocate(batch_size, contrast, steps, columns, dtype)
@@ -184,7 +185,7 @@ class Feed:
         each, extra = (1, 0) if contrast is None else (2, int(np.diff(contrast.indptr).max()))
         entries = batch_size * (longest + extra)
         work = max(entries * columns, batch_size * self.position_weight.size)
-        self.most = steps = min(STEPS_A_CALL, steps, 1 + _ENTRIES_A_CALL // entries, 1 + WORK_A_CALL // work)
+        self.most = steps = min(STEPS_A_CALL, steps, 1 + _ENTRIES_A_CALL // entries, 1 + current().work // work)
         self.groups = np.zeros(steps, dtype=np.int64)
         query, target, size = np.zeros((3, steps, batch_size), dtype=np.int64)
         self.batches = Batch(

@@ -13,10 +13,11 @@ from dynamics._model.problem import Problem
 from dynamics._model.weights import Weights
 from dynamics.backend.compiled import address, call, kernel
 from dynamics.support.checks import read_only
+from dynamics.support.limits import current
 
 # Variables, and multiplications of an evaluation, up to which calls between the stages of a step take longer than
-# arithmetic, and a step is so short that nobody waits for Ctrl-C; and states that are looked at in one call.
-_VARIABLES, _WORK, _A_CALL = 2**14, 2**18, 2**10
+# arithmetic, and a step is so short that nobody waits for Ctrl-C.
+_VARIABLES, _WORK = 2**14, 2**18
 
 _OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract"}, "uses": (small,)}
 
@@ -119,7 +120,8 @@ def looked(frame: Frame, states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The loss and the derivative of a frame at each of some states."""
     losses, slopes = np.empty(len(states)), np.empty(states.shape)
     states = read_only(np.ascontiguousarray(states).view())
-    for lo in range(0, len(states), _A_CALL):
-        part = slice(lo, lo + _A_CALL)
+    size = max(1, current().work // _WORK)
+    for lo in range(0, len(states), size):
+        part = slice(lo, lo + size)
         look(frame, states[part], losses[part], slopes[part])
     return losses, slopes

@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse
 
 from dynamics.support import checks, netcdf
+from dynamics.support.limits import current
 from dynamics.support.names import AXES
 from dynamics.support.origins import Code, Origin, origin_of
 
@@ -34,8 +35,6 @@ _KINDS = (
 )
 _FUNCTIONS = ("gradient_flow", "sgd", "stochastic_flow", "integrate", "descend")
 _LARGEST_POOL = 1000  # words of a SeedSequence, whose mixing takes the square of them
-# Bytes of data that are kept; of more, the SHA-256 is.
-_LARGEST = 2**26
 _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, TypeError, AttributeError, OSError, RuntimeError)
 
 
@@ -121,7 +120,7 @@ class Call:
             node = _kept(value, own, f"{len(nodes)}")
             if node is None and isinstance(value, Origin):
                 raise _unheld(value)
-            if node is None or sum(array.nbytes for array in own.values()) > _LARGEST:
+            if node is None or sum(array.nbytes for array in own.values()) > current().data:
                 what = value.target if isinstance(value, Origin) else type(value).__name__
                 node, own = {"left out": what, "sha256": digest(value)}, {}
             nodes[name] = node

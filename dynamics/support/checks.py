@@ -11,6 +11,7 @@ import numbers
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, TypeGuard, TypeVar
 
@@ -19,6 +20,8 @@ from numpy.typing import DTypeLike
 
 _LARGEST = 2**63 - 1  # of int64
 _MOST_LISTED = 10
+# Bytes that a call may take, where `Limits` say so.
+MEMORY: ContextVar[int | None] = ContextVar("memory", default=None)
 
 _Function = TypeVar("_Function")
 
@@ -206,10 +209,10 @@ def generator(name: str, value: Any) -> np.random.Generator:
 
 
 def fits_in_memory(name: str, size: int, what: str) -> None:
-    """Refuse what would need more bytes than the machine, or a limit set on this process, has."""
-    bound = memory()
+    """Refuse what would need more bytes than a call may take."""
+    bound, whose = memory(), "this machine's memory" if MEMORY.get() is None else "the limit of memory"
     if size > bound:
-        raise reject(name, f"leave at most {bound:,} bytes, this machine's memory, to {what}", f"{size:,} bytes")
+        raise reject(name, f"leave at most {bound:,} bytes, {whose}, to {what}", f"{size:,} bytes")
 
 
 def threads(name: str, value: object) -> int:
@@ -227,7 +230,9 @@ def processes(name: str, value: object) -> int:
 
 
 def memory() -> int:
-    """Bytes that this process may ever take: the machine's, or fewer under a limit on its address space."""
+    """Bytes that a call may take: as `Limits` say, or the machine's, or fewer under a limit on the address space."""
+    if (given := MEMORY.get()) is not None:
+        return given
     try:
         import resource  # which Windows lacks
 

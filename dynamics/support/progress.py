@@ -8,8 +8,8 @@ import time
 from tqdm import tqdm
 
 from dynamics.support import checks
+from dynamics.support.limits import current
 
-_SECONDS_BETWEEN_LINES = 5.0
 # The time left is said where two paces, one after the other, agree up to this factor.
 _KNOWN = 2.0
 
@@ -50,7 +50,7 @@ class Progress:
         """
         done = max(self._done, min(done, 1.0))
         now, first = time.monotonic(), self._before is None
-        due = now - self._last >= _SECONDS_BETWEEN_LINES
+        due = now - self._last >= current().seconds_between_lines
         if self._before is None:
             self._before = (now, done)
             if self._bar is not None:

@@ -15,6 +15,7 @@ from dynamics import (
     Embedding,
     Field,
     Layer,
+    Limits,
     Objective,
     Optimizer,
     Run,
@@ -205,6 +206,8 @@ def calls():
                                     temperature=1.0, normalisation="unit")),
         **{f"options.{name}": (getattr(options, name), dict(options={"optimizer": "adamw", "clip": 1.0}))
            for name in ("optimizer_of", "objective_of", "unusual", "flow_options")},
+        "support.limits.Limits": (Limits, dict(memory=2**40, tables=2, data=3, runs=4, work=5, numbers=6, members=7,
+                                               seconds_between_lines=8.0, seconds_between_saves=9.0)),
         "layer.Layer.zeros": (Layer.zeros, dict(bags=bags)),
         "layer.Layer.embedded": (Layer.embedded, dict(embedding=embedding, Y=np.zeros((3, 2)))),
         **{f"layer.Layer.{name}": (getattr(layer, name), dict(bags=bags))

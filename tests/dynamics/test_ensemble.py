@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from numba import njit
 from strategies import SEEDS, Population, bags, sequence_classes
 
-from dynamics import Layer, Objective, SequenceClasses, gradient_flow, gradient_flow_ensemble
+from dynamics import Layer, Limits, Objective, SequenceClasses, gradient_flow, gradient_flow_ensemble
 from dynamics._engine import chunks, lane_field, one_by_one
 from dynamics._engine import lanes as ensemble
 from dynamics.backend.lanes import LANES, load, store
@@ -430,8 +430,8 @@ def grid():
     return {"n_classes": 3, "vocab_size": xr.DataArray([20, 30], dims="size"), "eta_y": rate, "eta_z": 0.5}
 
 
+@Limits(members=4)
 def test_a_folder_is_taken_up_where_it_was_left(tmp_path, monkeypatch):
-    monkeypatch.setattr("dynamics.ensemble._MEMBERS_A_CHUNK", 4)
     whole = gradient_flow_ensemble(grid(), t_end=10.0)
     computed = []
     run = chunks.work
@@ -474,9 +474,9 @@ def test_a_folder_is_taken_up_where_it_was_left(tmp_path, monkeypatch):
         gradient_flow_ensemble(grid(), t_end=10.0, path=tmp_path / "other")
 
 
-def test_whatever_happens_to_the_files_of_a_folder_is_noticed_and_computed_again(tmp_path, monkeypatch):
+@Limits(members=4)
+def test_whatever_happens_to_the_files_of_a_folder_is_noticed_and_computed_again(tmp_path):
     """Damages by accident, missing files, and those of another ensemble; a marker that is one is believed."""
-    monkeypatch.setattr("dynamics.ensemble._MEMBERS_A_CHUNK", 4)
     whole = gradient_flow_ensemble(grid(), t_end=10.0, path=tmp_path / "whole")
     gradient_flow_ensemble(grid(), t_end=11.0, path=tmp_path / "other")
     rng = random.Random(8)
@@ -507,9 +507,9 @@ def test_whatever_happens_to_the_files_of_a_folder_is_noticed_and_computed_again
             shutil.rmtree(folder)
 
 
-def test_files_of_another_ensemble_are_computed_again(tmp_path, monkeypatch):
+@Limits(members=4)
+def test_files_of_another_ensemble_are_computed_again(tmp_path):
     """All of them at once, digests too: these are of their settings."""
-    monkeypatch.setattr("dynamics.ensemble._MEMBERS_A_CHUNK", 4)
     whole = gradient_flow_ensemble(grid(), t_end=10.0)
     for t_end, folder in ((10.0, tmp_path / "mine"), (11.0, tmp_path / "other")):
         gradient_flow_ensemble(grid(), t_end=t_end, path=folder)
@@ -548,8 +548,8 @@ def test_ctrl_c_ends_it_within_a_member():
     timer.join()
 
 
-def test_progress_is_reported(capsys, monkeypatch):
-    monkeypatch.setattr("dynamics.support.progress._SECONDS_BETWEEN_LINES", 0.0)
+@Limits(seconds_between_lines=0)
+def test_progress_is_reported(capsys):
     gradient_flow_ensemble(grid(), t_end=10.0, progress=True)
     assert "flows (full): 100% 14 of 14 flows" in capsys.readouterr().err
 

@@ -9,6 +9,7 @@ from dynamics import (
     Bags,
     IntegrationError,
     Layer,
+    Limits,
     Objective,
     SequenceClasses,
     Solver,
@@ -51,9 +52,10 @@ CALLS = [
 
 
 @pytest.fixture(autouse=True)
-def two_gib(monkeypatch):
+def two_gib():
     """The same bound on every machine."""
-    monkeypatch.setattr(checks, "memory", lambda: 2**31)
+    with Limits(memory=2**31):
+        yield
 
 
 def large():
@@ -81,7 +83,7 @@ def many_bags():
 
 @pytest.mark.parametrize(("name", "call"), CALLS)
 def test_memory_is_refused_before_it_is_taken(name, call):
-    rule = r"leave at most 2,147,483,648 bytes, this machine's memory, to .*, but got [0-9,]+ bytes"
+    rule = r"leave at most 2,147,483,648 bytes, the limit of memory, to .*, but got [0-9,]+ bytes"
     with pytest.raises(ValueError, match=rf"^`{name}` must {rule}$"):
         call()
 
@@ -133,7 +135,7 @@ def test_a_step_of_minutes_is_refused():
         sgd(CLASSES, **RATES, steps=1, length=10**7, batch_size=1000)
 
 
-def test_what_fits_is_not_refused(monkeypatch):
+def test_what_fits_is_not_refused():
     checks.fits_in_memory("x", 2**31, "do this")
     with pytest.raises(ValueError, match="2,147,483,649 bytes"):
         checks.fits_in_memory("x", 2**31 + 1, "do this")
@@ -179,7 +181,7 @@ def test_a_layer_of_usual_size_passes():
 def test_records_of_a_large_run_are_counted_by_what_they_keep(monkeypatch):
     """Four of them: attention and logits of 4 pairs, twice, and the objects of Python that hold them."""
     found = {}
-    monkeypatch.setattr("dynamics._assembly._TABLES", 0)
     monkeypatch.setattr(checks, "fits_in_memory", lambda name, size, what: found.setdefault(what, int(size)))
-    sgd(CLASSES, **RATES, steps=5, record_every=2)
+    with Limits(tables=1):
+        sgd(CLASSES, **RATES, steps=5, record_every=2)
     assert found["record losses and states"] == 8 * 5 + 4 * (32 * 4 + 360)

@@ -1,7 +1,6 @@
 """Ctrl-C ends what takes long: the layer's kernels are called for a part of the bags at a time."""
 
 import signal
-from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -9,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import SEEDS, bags, layers
 
-from dynamics import Bags, Layer, Objective, gradient_flow
-from dynamics._model import batch, gradient
+from dynamics import Bags, Layer, Limits, Objective, gradient_flow
+from dynamics._model import gradient
 from dynamics._model.problem import Problem
 
 
@@ -28,7 +27,7 @@ def test_parts_make_up_the_whole(data, seed, work):
     own = data.draw(bags(max_bags=12))
     layer = data.draw(layers(own))
     whole = measured(Problem(own, layer), layer, len(own))
-    with patch.object(batch, "WORK_A_CALL", work):
+    with Limits(work=work):
         problem = Problem(own, layer)
         parts = measured(problem, layer, len(own))
     sizes = [part.count.size for part, _ in problem._parts]
@@ -40,7 +39,7 @@ def test_parts_make_up_the_whole(data, seed, work):
     np.testing.assert_array_equal(parts[2], whole[2])
 
 
-def test_parts_of_pairs_make_up_the_whole(monkeypatch):
+def test_parts_of_pairs_make_up_the_whole():
     """Under the regulariser, whose bags come in pairs."""
     rng = np.random.default_rng(0)
     own = Bags.from_dense([0, 1, 0], [0, 1, 2], rng.integers(0, 3, (3, 4)) + np.eye(3, 4))
@@ -48,8 +47,8 @@ def test_parts_of_pairs_make_up_the_whole(monkeypatch):
     objective = Objective(contrast=insertions, contrast_weight=0.5)
     layer = Layer(rng.normal(size=(2, 4)), rng.normal(size=(4, 3)))
     whole = Problem(own, layer, objective)
-    monkeypatch.setattr(batch, "WORK_A_CALL", 1)
-    parts = Problem(own, layer, objective)
+    with Limits(work=1):
+        parts = Problem(own, layer, objective)
     assert (len(whole._parts), len(parts._parts)) == (1, 6)
     slopes = whole.zeros(), parts.zeros()
     losses = [problem.loss_and_gradient(layer.weights, slopes[i]) for i, problem in enumerate((whole, parts))]
@@ -68,8 +67,7 @@ def test_ctrl_c_is_heard_between_the_parts(monkeypatch):
         return kernel(*arguments)
 
     own = Bags.from_dense(np.zeros(30, dtype=int), np.arange(30), np.eye(30) + 1)
-    monkeypatch.setattr(batch, "WORK_A_CALL", 1)
     monkeypatch.setattr(gradient, "loss_and_gradient", interrupted)
-    with pytest.raises(KeyboardInterrupt):
+    with Limits(work=1), pytest.raises(KeyboardInterrupt):
         gradient_flow(own, eta_y=1.0, eta_z=1.0, t_end=1.0)
     assert calls == [1] * 20  # of the thirty of the first evaluation

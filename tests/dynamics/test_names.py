@@ -18,10 +18,10 @@ from matplotlib.figure import Figure
 
 from dynamics import (
     Bags,
+    Limits,
     SequenceClasses,
     TextCorpus,
     Trajectory,
-    _assembly,
     extensions,
     gradient_flow,
     noise,
@@ -106,12 +106,12 @@ def test_bags_with_and_without_names_have_the_same_numbers(data):
     assert not any(str(name).endswith("_name") for name in other.coords)
 
 
-@pytest.mark.parametrize("tables", [2**30, 0])
+@pytest.mark.parametrize("tables", [2**30, 1])
 @pytest.mark.parametrize("decoder", ["full", "theory"])
-def test_a_flow_has_the_bits_that_it_has_without_names(monkeypatch, tables, decoder):
-    monkeypatch.setattr(_assembly, "_TABLES", tables)
-    own, bare = (run(data, decoder=decoder).dataset for data in (classes(**NAMED), classes()))
-    assert ("entry" in own.dims) == (tables == 0 and decoder == "full") or decoder == "theory"
+def test_a_flow_has_the_bits_that_it_has_without_names(tables, decoder):
+    with Limits(tables=tables):
+        own, bare = (run(data, decoder=decoder).dataset for data in (classes(**NAMED), classes()))
+    assert ("entry" in own.dims) == (tables == 1 and decoder == "full") or decoder == "theory"
     xr.testing.assert_identical(without(own), bare)
     assert own["token_name"].values.tolist() == WORDS
     assert own["next_token_name"].values.tolist() == AFTER
@@ -378,11 +378,11 @@ def test_labels_and_styles_that_are_none_are_refused(options, message):
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize("tables", [2**30, 0])
-def test_a_table_of_attention_has_numbers_and_names(tmp_path, monkeypatch, tables):
-    monkeypatch.setattr(_assembly, "_TABLES", tables)
+@pytest.mark.parametrize("tables", [2**30, 1])
+def test_a_table_of_attention_has_numbers_and_names(tmp_path, tables):
     words = ["a, b", 'say "so"', "two\nlines"]
-    made = run(classes(token_names=words, class_names=AFTER))
+    with Limits(tables=tables):
+        made = run(classes(token_names=words, class_names=AFTER))
     made.to_csv(tmp_path / "a.csv")
     with open(tmp_path / "a.csv", encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
@@ -391,7 +391,7 @@ def test_a_table_of_attention_has_numbers_and_names(tmp_path, monkeypatch, table
         n, token = int(row["next_token"]), int(row["token"])
         assert (row["next_token_name"], row["token_name"]) == (AFTER[n], words[token])
         assert row["distinct"] == str(int(token > 0))
-        at = made._pair if tables == 0 else None
+        at = made._pair if tables == 1 else None
         share = at("attention", n, token) if at else made.dataset["attention"].sel(next_token=n, token=token)
         assert float(row["attention"]) == float(share.sel(time=float(row["time"])))
         assert float(row["z"]) == float(made._logit(n, token).sel(time=float(row["time"])))

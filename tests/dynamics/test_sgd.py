@@ -15,7 +15,7 @@ import strategies
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamics import Bags, DivergenceError, Layer, SequenceClasses, gradient_flow, sgd, sgd_many
+from dynamics import Bags, DivergenceError, Layer, Limits, SequenceClasses, gradient_flow, sgd, sgd_many
 from yzflow.papers.scan_and_snap import synthetic
 
 FULL = {"batch_size": None, "length": None, "momentum": 0.0}
@@ -451,12 +451,12 @@ def test_a_call_of_the_kernels_is_short_enough_for_ctrl_c(options):
 
 
 @pytest.mark.parametrize("options", [{"batch_size": None, "length": None}, {"batch_size": 5, "length": 9}])
-def test_the_length_of_a_call_changes_no_bit(monkeypatch, options):
+def test_the_length_of_a_call_changes_no_bit(options):
     runs = []
     for work in (2**28, 1):
-        monkeypatch.setattr("dynamics._model.feed.WORK_A_CALL", work)
-        runs.append(sgd(small_classes(), eta_y=1.0, eta_z=2.0, steps=20, record_every=20, seed=3, **options))
-        assert (driving.start(small_classes(), steps=20, record_every=20, **options).feed.most == 1) is (work == 1)
+        with Limits(work=work):
+            runs.append(sgd(small_classes(), eta_y=1.0, eta_z=2.0, steps=20, record_every=20, seed=3, **options))
+            assert (driving.start(small_classes(), steps=20, record_every=20, **options).feed.most == 1) is (work == 1)
     driving.assert_same_bits(*(run.dataset for run in runs))
 
 

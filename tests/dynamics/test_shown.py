@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from matplotlib import pyplot
 from matplotlib.figure import Figure
 
-from dynamics import Layer, SequenceClasses, Solver, Trajectory, _assembly, gradient_flow, sgd
+from dynamics import Layer, Limits, SequenceClasses, Solver, Trajectory, gradient_flow, sgd
 from dynamics.support import display
 
 
@@ -134,12 +134,11 @@ def test_a_layer_is_drawn_to_both_sides_of_zero():
 
 
 @pytest.mark.parametrize("large", [False, True])
-def test_lines_are_those_of_the_dataset(large, monkeypatch):
+def test_lines_are_those_of_the_dataset(large):
     options = {"eta_y": 1.0, "eta_z": 1.0, "steps": 20, "length": 30, "record_every": 5}
     expected = sgd(CLASSES, **options).dataset
-    if large:
-        monkeypatch.setattr(_assembly, "_TABLES", 0)
-    flow = sgd(CLASSES, **options)
+    with Limits(tables=1 if large else 2**30):
+        flow = sgd(CLASSES, **options)
     assert ("entry" in flow.dataset.dims) == large
     for n, tokens in ((0, [0, 1, 2]), (1, [0, 1, 3, 4])):
         for quantity in ("attention", "z"):

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynamics import Bags, Layer, Objective, SequenceClasses, gradient_flow
-from dynamics._model import frames, small
+from dynamics import Bags, Layer, Limits, Objective, SequenceClasses, gradient_flow
+from dynamics._model import small
 from dynamics._model.problem import Problem
 from dynamics._model.small import exp, plain_gradient
 from dynamics.backend import lanes
@@ -185,9 +185,9 @@ def test_a_trajectory_is_the_same_whenever_it_is_read(n):
                 np.testing.assert_array_equal(getattr(early, name), getattr(late, name))
 
 
-def test_losses_and_slopes_of_many_states_are_found_in_parts(monkeypatch):
+def test_losses_and_slopes_of_many_states_are_found_in_parts():
     classes = SequenceClasses.single_common_token(3, 12)
     whole = gradient_flow(classes, n_times=20, **RATES).dataset
-    monkeypatch.setattr(frames, "_A_CALL", 3)
-    parts = gradient_flow(classes, n_times=20, **RATES).dataset
+    with Limits(work=3 * 2**18):  # three states in a call
+        parts = gradient_flow(classes, n_times=20, **RATES).dataset
     assert whole.drop_attrs().identical(parts.drop_attrs())

@@ -7,7 +7,7 @@ import strategies
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynamics import Bags, Layer, Objective, SequenceClasses, Solver, Trajectory, _assembly, gradient_flow
+from dynamics import Bags, Layer, Limits, Objective, SequenceClasses, Solver, Trajectory, gradient_flow
 from dynamics.fields import orbits
 from dynamics.fields.symmetry import find_symmetry
 
@@ -289,10 +289,10 @@ def test_a_large_reduced_flow_says_the_same(decoder, monkeypatch):
     classes = SequenceClasses(table, [0, 0, 0], vocab_size=9, class_weights=[0.3, 0.3, 0.4])
     options = {"eta_y": 0.7, "eta_z": 0.4, "t_end": 60.0, "n_times": 5, "decoder": decoder, "rtol": 1e-12}
     whole = gradient_flow(classes, solver=Solver(reduce="none"), **options)
-    monkeypatch.setattr(_assembly, "_TABLES", 0)
     # With so few classes the theory's plain system would be cheaper; what is compared is the way of the reduced one.
     monkeypatch.setattr(orbits, "_WORTH", 0.0)
-    large = gradient_flow(classes, **options)
+    with Limits(tables=1):
+        large = gradient_flow(classes, **options)
     assert large.dataset.attrs["reduction"].startswith("2 copies of 1 bags") and "entry" in large.dataset.dims
     np.testing.assert_allclose(large.dataset["loss"], whole.dataset["loss"], rtol=1e-9)
     np.testing.assert_allclose(large.attention_entropy("all"), whole.attention_entropy("all"), rtol=0, atol=1e-9)

@@ -9,7 +9,7 @@ import strategies
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynamics import Bags, Layer, SequenceClasses, Trajectory, _assembly, sgd
+from dynamics import Bags, Layer, Limits, SequenceClasses, Trajectory, sgd
 from dynamics._engine.sgd import steps
 from dynamics._engine.sgd.memory import Memory
 from dynamics._model.weights import Weights
@@ -120,12 +120,12 @@ OPTIONS = {"eta_y": 0.5, "eta_z": 0.4, "steps": 40, "batch_size": 2, "length": 9
 
 @pytest.mark.parametrize("change", [{}, {"optimizer": "adam"}, {"batch_size": None, "length": None}])
 @pytest.mark.parametrize("vocab_size", [3, 9])
-def test_both_layouts_say_the_same(change, vocab_size, monkeypatch, tmp_path):
+def test_both_layouts_say_the_same(change, vocab_size, tmp_path):
     """Every observable of the layout of large runs is that of the dense one; it comes back from its file."""
     options = OPTIONS | change
     dense = sgd(small(vocab_size), **options)
-    monkeypatch.setattr(_assembly, "_TABLES", 0)
-    large = sgd(small(vocab_size), **options)
+    with Limits(tables=1):
+        large = sgd(small(vocab_size), **options)
     assert "entry" in large.dataset.dims and "entry" not in dense.dataset.dims
     large.save(tmp_path / "run.nc")
     for run in (large, Trajectory.load(tmp_path / "run.nc")):
@@ -150,15 +150,16 @@ def test_both_layouts_say_the_same(change, vocab_size, monkeypatch, tmp_path):
             run.relative_gain(0, 3, 0)
 
 
-def test_what_is_large_goes_by_the_bytes_of_all_states(monkeypatch):
-    """Three queries of five tokens, Y with a column for all other next tokens, and attention of three bags; 7 times."""
-    bags, layer = small().population(), Layer(np.zeros((3, 5)), np.zeros((5, 4)))
-    size = 8 * 7 * (3 * 5 + 5 * 4 + 3 * 5)
+def test_what_is_large_goes_by_the_bytes_of_all_states():
+    """Two queries of five tokens, Y with a column for all other next tokens, and attention of three bags; 7 times."""
+    own, size = OPTIONS | {"steps": 6, "record_every": 1}, 8 * 7 * (2 * 5 + 5 * 4 + 3 * 5)
+    start = Layer.zeros(small().population())
+    values = Layer(start.Z, start.Y, np.eye(5), start.multiplicity)
     for bound, large in ((size - 1, True), (size, False)):
-        monkeypatch.setattr(_assembly, "_TABLES", bound)
-        assert _assembly.is_large(bags, layer, 7) is large
-        # A layer with values has no form that keeps less.
-        assert _assembly.is_large(bags, Layer(layer.Z, np.zeros((5, 4)), np.eye(5)), 7) is False
+        with Limits(tables=bound):
+            assert ("entry" in sgd(small(), **own).dataset.dims) is large
+            # A layer with values has no form that keeps less.
+            assert "entry" not in sgd(small(), **own, init=values, eta_v=0.0).dataset.dims
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
@@ -191,8 +192,8 @@ def large_classes(n_classes, n_tokens=50_272, seed=0):
 
 
 @pytest.mark.parametrize("optimizer, momentum", [*KINDS[:2], pytest.param(*KINDS[2], marks=pytest.mark.slow)])
-def test_a_real_vocabulary_has_no_table_of_all_its_pairs(optimizer, momentum, monkeypatch):
-    monkeypatch.setattr(_assembly, "_TABLES", 2**27)  # what the full number of classes goes beyond anyway
+@Limits(tables=2**27)  # which the full number of classes goes beyond anyway
+def test_a_real_vocabulary_has_no_table_of_all_its_pairs(optimizer, momentum):
     classes = large_classes(319)  # 320 columns, which need no padding
     support = classes.probabilities.nnz
     options = {"eta_y": 0.5, "eta_z": 0.1, "steps": 4, "batch_size": 16, "dtype": "float32", "record_every": 4}

@@ -27,17 +27,15 @@ SWEEP = 'task = "syn_small"\n[grid]\neta_z = [0.5, 1]\nsteps = [2]\nbatch_size =
 START = f"""
 import sys
 sys.path[:] = [{str(ROOT)!r}, *filter(None, sys.path[1:])]
-tables = int(sys.argv.pop(1))
-if tables:
-    import dynamics._assembly
-    dynamics._assembly._TABLES = tables
+from dynamics import Limits
 from yzflow.cli import main
-main()
+with Limits(tables=int(sys.argv.pop(1))):
+    main()
 """
 
 WORDS = "next_token,query,the,stray,loyal\ncat,saw,5,5,\ndog,saw,5,,5\n"
 STATEMENT = "Scan and Snap: Lemma 1"
-SMALL, LARGE = 0, 1  # bytes of tables: as it is, or nothing is kept whole
+SMALL, LARGE = 2**30, 1  # bytes of tables: as it is, or nothing is kept whole
 FLOW = ["flow", "--t-end", "1", "--classes", "3", "--vocab-size", "5", "--n-times", "5", "--out", "out.nc"]
 SGD = ["sgd", "--steps", "2", "--batch-size", "4", "--length", "6", "--out", "out.nc"]
 COMMANDS = {

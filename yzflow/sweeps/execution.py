@@ -23,6 +23,7 @@ from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Any, cast
 
 from dynamics.support import checks
+from dynamics.support.limits import carried
 from yzflow.sweeps import runs
 from yzflow.sweeps.runs import Here, Result, Task
 
@@ -126,7 +127,7 @@ class Workers:
         # A pool starts its processes when something is submitted.
         pool = isinstance(self._executor, ProcessPoolExecutor)
         with starting_processes() if pool else nullcontext():
-            return cast(Executor, self._executor).submit(function, *arguments)
+            return cast(Executor, self._executor).submit(carried(function), *arguments)
 
     def restart(self) -> None:
         """Replace a pool whose worker died."""

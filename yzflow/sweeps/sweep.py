@@ -16,6 +16,7 @@ import numpy as np
 import xarray as xr
 
 from dynamics.support import checks, content
+from dynamics.support.limits import current
 from dynamics.support.netcdf import load_dataset
 from dynamics.support.progress import Progress
 from dynamics.support.provenance import versions
@@ -28,8 +29,6 @@ from yzflow.sweeps.store import Store, column
 _FORMAT = "yzflow-sweep-1"
 # Files are flushed to disk one by one; a few at once let the file system do that together.
 _WRITERS = 4
-# A run is a file in one folder, and some hundred bytes of the plan.
-_MOST_RUNS = 10_000_000
 
 
 def sweep(
@@ -138,7 +137,7 @@ class _Plan:
     """The cells of a sweep: the grid times the seeds, in C order."""
 
     def __init__(self, task: Task, grid: Mapping[str, Sequence], seeds: int | Sequence[int]) -> None:
-        self.task = task
+        self.task, most = task, current().runs
         if not isinstance(grid, Mapping):
             raise checks.reject("grid", "be a mapping of keys to lists of values", checks.brief(grid))
         self.grid = {key: _values(f"grid[{key!r}]", values) for key, values in grid.items()}
@@ -150,8 +149,8 @@ class _Plan:
                 raise checks.reject("grid", f"have keys of the task {task.name!r}, such as {near}", repr(key))
             _check_labels(f"grid[{key!r}]", self.grid[key])
         if checks.is_number(seeds, numbers.Integral):
-            if checks.integer("seeds", seeds, minimum=1) > _MOST_RUNS:
-                raise checks.reject("seeds", f"be at most {_MOST_RUNS}, a file of the store each", seeds)
+            if checks.integer("seeds", seeds, minimum=1) > most:
+                raise checks.reject("seeds", f"be at most {most}, a file of the store each", seeds)
             seeds = range(int(seeds))
         self.seeds = [checks.integer("seeds", seed, minimum=0) for seed in _values("seeds", seeds)]
         self.shape = (*(len(values) for values in self.grid.values()), len(self.seeds))
@@ -159,9 +158,9 @@ class _Plan:
         self.content = task.content(self.words())
         self.parts = runs.as_at_first(task, self.content.parts)
         self.n = math.prod(self.shape)
-        if self.n > _MOST_RUNS:
+        if self.n > most:
             sizes = " x ".join(map(str, self.shape))
-            rule = f"make at most {_MOST_RUNS} runs with `seeds`, a file of the store each"
+            rule = f"make at most {most} runs with `seeds`, a file of the store each"
             raise checks.reject("grid", rule, f"{sizes} = {self.n}")
 
     def check(self) -> None:
@@ -224,15 +223,16 @@ class _Plan:
 
 def _values(name: str, values: Any) -> list:
     """The values of a key in plain Python types."""
+    most = current().runs
     try:
         if isinstance(values, (str, bytes, Mapping)):
             raise TypeError
-        some = itertools.islice(values, _MOST_RUNS + 1)  # it may have no end
+        some = itertools.islice(values, most + 1)  # it may have no end
     except TypeError:
         raise checks.reject(name, "be a non-empty list of values", checks.brief(values)) from None
     plain = [checks.plain_types(value) for value in some]
-    if len(plain) > _MOST_RUNS:
-        raise checks.reject(name, f"be at most {_MOST_RUNS} values", "more")
+    if len(plain) > most:
+        raise checks.reject(name, f"be at most {most} values", "more")
     if not plain:
         raise checks.reject(name, "be a non-empty list of values", "an empty one")
     for value in plain:

@@ -6,6 +6,7 @@ from yzflow_bounded_dyck import DyckLanguage, balance, pruning
 from yzflow_bounded_dyck.networks import ReluNetwork
 from yzflow_bounded_dyck.transformers import random_transformer
 
+from dynamics import Limits
 from dynamics.support import checks
 
 HUGE = 10**12
@@ -46,9 +47,9 @@ COUNTED = [
 
 
 @pytest.mark.parametrize(("name", "call"), CALLS)
-def test_memory_is_refused_before_it_is_taken(name, call, monkeypatch):
-    monkeypatch.setattr(checks, "memory", lambda: 2**31)  # the same bound on every machine
-    rule = r"leave at most 2,147,483,648 bytes, this machine's memory, to .*, but got [0-9,]+ bytes"
+@Limits(memory=2**31)  # the same bound on every machine
+def test_memory_is_refused_before_it_is_taken(name, call):
+    rule = r"leave at most 2,147,483,648 bytes, the limit of memory, to .*, but got [0-9,]+ bytes"
     with pytest.raises(ValueError, match=rf"^`{name}` must {rule}$"):
         call()
 

@@ -9,7 +9,6 @@ import reference
 import strategies
 from hypothesis import given
 from hypothesis import strategies as st
-from yzflow_sparse_averaging import _numerics
 from yzflow_sparse_averaging.attention_unit import (
     AttentionUnit,
     FixedPoint,
@@ -20,6 +19,8 @@ from yzflow_sparse_averaging.attention_unit import (
     attend,
     attention_weights,
 )
+
+from dynamics import Limits
 
 sizes = st.integers(1, 5)
 scales = st.sampled_from([1e-3, 1.0, 30.0])
@@ -190,14 +191,14 @@ def test_a_vector_added_to_all_keys_changes_no_attention(n_tokens, m, seed):
     np.testing.assert_allclose(moved, attention_weights(queries, keys, scale=3.0), rtol=0, atol=1e-13)
 
 
-def test_attention_is_formed_in_blocks_of_queries_with_the_same_result(monkeypatch):
+def test_attention_is_formed_in_blocks_of_queries_with_the_same_result():
     rng = np.random.default_rng(2)
     X = rng.normal(size=(2, 7, 3))
     Q, K, V = matrices(rng, 3, 4, 2)
     whole = [unit(X) for unit in (AttentionUnit(Q, K, V), tensor_unit(Q, K, V))]
-    monkeypatch.setattr(_numerics, "_SCORES_AT_ONCE", 2 * 7 * 3)
-    np.testing.assert_allclose(AttentionUnit(Q, K, V)(X), whole[0], rtol=0, atol=1e-14)
-    np.testing.assert_allclose(tensor_unit(Q, K, V)(X), whole[1], rtol=0, atol=1e-14)
+    with Limits(numbers=2 * 7 * 3):
+        parts = [unit(X) for unit in (AttentionUnit(Q, K, V), tensor_unit(Q, K, V))]
+    np.testing.assert_allclose(parts, whole, rtol=0, atol=1e-14)
 
 
 # Huge scales and exact integers

@@ -7,6 +7,7 @@ from yzflow_sparse_averaging import instances as tasks
 from yzflow_sparse_averaging.trained.linear_query import LinearQueryUnit
 from yzflow_sparse_averaging.trained.qsa import train_qsa
 
+from dynamics import Limits
 from dynamics.support import checks
 
 HUGE = 10**12
@@ -30,9 +31,9 @@ CALLS = [
 
 
 @pytest.mark.parametrize(("name", "call"), CALLS)
-def test_memory_is_refused_before_it_is_taken(name, call, monkeypatch):
-    monkeypatch.setattr(checks, "memory", lambda: 2**31)  # the same bound on every machine
-    rule = r"leave at most 2,147,483,648 bytes, this machine's memory, to .*, but got [0-9,]+ bytes"
+@Limits(memory=2**31)  # the same bound on every machine
+def test_memory_is_refused_before_it_is_taken(name, call):
+    rule = r"leave at most 2,147,483,648 bytes, the limit of memory, to .*, but got [0-9,]+ bytes"
     with pytest.raises(ValueError, match=rf"^`{name}` must {rule}$"):
         call()
 

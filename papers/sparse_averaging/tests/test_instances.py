@@ -14,6 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yzflow_sparse_averaging import instances as tasks
 
+from dynamics import Limits
+
 
 @st.composite
 def qsa_inputs(draw):
@@ -103,12 +105,11 @@ def test_match_with_m_2():
     np.testing.assert_array_equal(tasks.match3(x, 2), np.where(x == 0, True, zero[:, None]))
 
 
-def test_match_over_many_rows_in_blocks(monkeypatch):
+def test_match_over_many_rows_in_blocks():
     x = tasks.all_match(4, 5)
     whole = tasks.match2(x, 5), tasks.match3(x, 5)
-    monkeypatch.setattr(tasks, "_AT_ONCE", 40)
-    np.testing.assert_array_equal(tasks.match2(x, 5), whole[0])
-    np.testing.assert_array_equal(tasks.match3(x, 5), whole[1])
+    with Limits(numbers=40):
+        np.testing.assert_array_equal((tasks.match2(x, 5), tasks.match3(x, 5)), whole)
     np.testing.assert_array_equal(whole[1], match3_by_definition(x, 5))
 
 

@@ -16,7 +16,7 @@ from yzflow_sparse_averaging.trained import qsa as qsa_training
 from yzflow_sparse_averaging.trained.linear_query import LinearQueryUnit
 from yzflow_sparse_averaging.trained.qsa import load_training, train_qsa, unit_at
 
-from dynamics import DivergenceError
+from dynamics import DivergenceError, Limits
 
 SMALL = {"n_tokens": 5, "subset_size": 2, "embedding_dim": 3, "value_dim": 2, "batch_size": 4}
 
@@ -237,12 +237,12 @@ class Interrupted(Exception):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+@Limits(seconds_between_saves=0)
 def test_an_interrupted_run_goes_on_to_the_same_bits(optimizer, tmp_path, monkeypatch):
     options = {**SMALL, "steps": 12, "learning_rate": 0.1, "optimizer": optimizer, "record_every": 5, "seed": 8}
     monkeypatch.setattr(qsa_training, "_NUMBERS_A_DRAW", 3 * 80)  # 3 steps a draw: 7 is within the third
     whole = train_qsa(**options)
     path = tmp_path / "run.nc"
-    monkeypatch.setattr(qsa_training, "_SECONDS_BETWEEN_SAVES", -1.0)
     save, saved = qsa_training.save_dataset, []
 
     def interrupting(dataset, where):

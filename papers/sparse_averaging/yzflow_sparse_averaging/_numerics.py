@@ -8,9 +8,8 @@ from fractions import Fraction
 import numpy as np
 
 from dynamics.support import checks
+from dynamics.support.limits import current
 
-# Attention is formed for as many queries at a time as give this many scores: 32 MB.
-_SCORES_AT_ONCE = 2**22
 # Integers up to here are exact in float64, and so is a sum of products that stays below it.
 _EXACT = 2**53
 
@@ -84,6 +83,6 @@ def softmax(scores: np.ndarray, scale: float) -> np.ndarray:
 
 
 def blocks(rows: int, scores_a_row: int) -> Iterator[slice]:
-    """Slices over ``rows`` that keep to `_SCORES_AT_ONCE` scores, at least one row each."""
-    block = max(1, _SCORES_AT_ONCE // max(1, scores_a_row))
+    """Slices over ``rows`` that keep to `Limits.numbers` scores, at least one row each."""
+    block = max(1, current().numbers // max(1, scores_a_row))
     return (slice(start, start + block) for start in range(0, rows, block))

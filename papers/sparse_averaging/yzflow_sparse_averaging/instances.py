@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics.support import checks
+from dynamics.support.limits import current
 
 __all__ = [
     "BLANK",
@@ -40,7 +41,6 @@ BLANK = -1  # stands for the blank token, which is no integer of [0, M)
 _MOST_CASES = 2**24  # of an exhaustive list
 _MOST_FACTORS = 64  # beyond which there are more than 2^64 cases, a number that may have a million digits
 _LARGEST_MODULUS = 2**61  # sums of two stay in int64
-_AT_ONCE = 2**22  # entries of a temporary array
 
 
 def sparse_average(z: ArrayLike, y: ArrayLike) -> np.ndarray:
@@ -244,7 +244,7 @@ def _search(x, modulus, wanted, size) -> np.ndarray:
     """Whether each of the ``size`` numbers ``wanted(row)`` occurs in its row of x."""
     rows = x.reshape(-1, x.shape[-1])
     # Rows are told apart by multiples of M, so that one search serves all of them.
-    block = max(1, min(_AT_ONCE // size, 2**62 // modulus - 1))
+    block = max(1, min(current().numbers // size, 2**62 // modulus - 1))
     found = []
     for start in range(0, len(rows), block):
         part = rows[start : start + block]

@@ -15,14 +15,13 @@ from typing import Any
 import numpy as np
 
 from dynamics.support import checks
+from dynamics.support.limits import current
 from yzflow_sparse_averaging import sizes
 from yzflow_sparse_averaging.attention_unit import FixedPoint, MultiHeadLayer, Transformer
 from yzflow_sparse_averaging.matching import MatchTransformer
 from yzflow_sparse_averaging.parts import Head, Layers, Layout, Part
 
 __all__ = ["feasible_triples", "match3_sorted"]
-
-_AT_ONCE = 2**22  # sums of three
 
 
 def layers(size: Any, groups: Any, code: Any, digit_layers: Any, digits: Any = 3) -> tuple[Layers, ...]:
@@ -296,7 +295,7 @@ def _zero_sums(plan: Groups) -> Callable:
         triple = X[..., plan.triple].astype(np.int64)
         flat, found = X.reshape(-1, plan.layout.width), out.reshape(-1, plan.layout.width)
         active = np.flatnonzero(triple.reshape(-1, 3)[:, 0] >= 0)
-        for some in np.array_split(active, max(1, active.size * plan.size**3 // _AT_ONCE)):
+        for some in np.array_split(active, max(1, active.size * plan.size**3 // current().numbers)):
             if not some.size:
                 continue
             parts, there = [], []

@@ -10,7 +10,7 @@ import strategies
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamics import Bags, Layer, Objective, Optimizer, SequenceClasses, Solver, gradient_flow, sgd
+from dynamics import Bags, Layer, Limits, Objective, Optimizer, SequenceClasses, Solver, gradient_flow, sgd
 from dynamics.support import calls
 from dynamics.support.calls import Call, LeftOut
 
@@ -79,11 +79,11 @@ def test_what_a_caller_changes_later_is_not_what_was_called():
     assert flow.call.make().dataset["time"].values.tolist() == [1.0, 2.0]
 
 
-def test_large_data_are_left_out_and_must_be_given_as_they_were(monkeypatch):
-    monkeypatch.setattr(calls, "_LARGEST", 100)
+def test_large_data_are_left_out_and_must_be_given_as_they_were():
     classes = SequenceClasses.syn_small()
     run = sgd(classes, eta_y=1, eta_z=1, steps=2, batch_size=4)
-    call = Call.from_bytes(run.call.to_bytes())
+    with Limits(data=100):
+        call = Call.from_bytes(run.call.to_bytes())
     assert call.missing == ("data",) and call.arguments["data"].what == "SequenceClasses"
     assert call.make(data=classes).dataset.identical(run.dataset)
     with pytest.raises(ValueError, match="`data` must be given, as the file does not hold it, but got SequenceClasses"):

@@ -12,7 +12,7 @@ import pytest
 from driving import ROOT
 from numba.core.registry import cpu_target
 
-from dynamics import SequenceClasses, TextCorpus, gradient_flow, sgd
+from dynamics import Limits, SequenceClasses, TextCorpus, gradient_flow, sgd
 from dynamics.support.progress import Progress
 from dynamics.support.provenance import machine
 from yzflow import figures
@@ -130,8 +130,7 @@ def test_progress_is_silent_without_standard_error(monkeypatch):
 
 def test_progress_still_reports_where_there_is_standard_error(monkeypatch):
     monkeypatch.setattr(sys, "stderr", lines := io.StringIO())
-    monkeypatch.setattr("dynamics.support.progress._SECONDS_BETWEEN_LINES", 0.0)
-    with Progress("work") as report:
+    with Limits(seconds_between_lines=0), Progress("work") as report:
         report.update(0.5, "half")
     assert lines.getvalue().startswith("work: 50% half")
 

@@ -13,8 +13,7 @@ import pytest
 import xarray as xr
 from click.testing import CliRunner
 
-import dynamics._assembly
-from dynamics import SequenceClasses, gradient_flow, sgd
+from dynamics import Limits, SequenceClasses, gradient_flow, sgd
 from dynamics.support import files
 from dynamics.support.netcdf import load_dataset
 from yzflow import cli, figures
@@ -157,9 +156,9 @@ def test_what_is_no_path_of_a_store(path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("simulate", [sgd, gradient_flow])
-def test_a_large_trajectory_comes_back_as_it_was(monkeypatch, simulate):
+@Limits(tables=100)
+def test_a_large_trajectory_comes_back_as_it_was(simulate):
     """On entries, whose tokens are labels beside those of a dimension."""
-    monkeypatch.setattr(dynamics._assembly, "_TABLES", 100)
     classes = SequenceClasses.single_common_token(3, 10)
     arguments = {"eta_y": 1.0, "eta_z": 1.0} | ({"steps": 3} if simulate is sgd else {"t_end": 2.0, "n_times": 3})
     first, second = (cache.trajectory(simulate, classes, store="store", **arguments) for _ in range(2))

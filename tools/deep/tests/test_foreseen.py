@@ -3,7 +3,7 @@
 import pytest
 from yzflow_bounded_dyck import DyckLanguage
 
-from dynamics.support import checks
+from dynamics import Limits
 
 jax = pytest.importorskip("jax")
 deep = pytest.importorskip("yzflow_deep")
@@ -12,8 +12,8 @@ HUGE = 10**12
 DYCK = DyckLanguage(2, 3)
 
 
-def test_transformers_are_counted_before_they_are_made(monkeypatch):
-    monkeypatch.setattr(checks, "memory", lambda: 2**31)  # the same bound on every machine
+@Limits(memory=2**31)  # the same bound on every machine
+def test_transformers_are_counted_before_they_are_made():
     small, data = deep.Architecture(5, width=4), deep.Sequences([[0, 1, 2]], [[1, 2, 3]])
     options = {"learning_rate": 0.1, "steps": 1}
     for name, call in (

@@ -12,9 +12,9 @@ import pytest
 import xarray as xr
 import yzflow_deep as deep
 from yzflow_bounded_dyck import DyckLanguage
-from yzflow_deep import objective, training
+from yzflow_deep import objective
 
-from dynamics import DivergenceError, Optimizer, Schedule
+from dynamics import DivergenceError, Limits, Optimizer, Schedule
 from dynamics.optimizers.table import RULES, UpdateRule
 from dynamics.support import progress
 from dynamics.support.netcdf import save_dataset
@@ -178,11 +178,11 @@ def test_the_regulariser_is_part_of_the_loss():
 @SAME_BITS
 @pytest.mark.slow
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+@Limits(seconds_between_saves=0)
 def test_a_run_goes_on_bit_for_bit_where_it_was_stopped(tmp_path, monkeypatch, optimizer):
     path = tmp_path / "runs" / "state.npz"
     arguments = ARGUMENTS | {"optimizer": optimizer, "seeds": 1, "steps": 24}
     whole = deep.train(ARCHITECTURE, TEXT, **arguments)
-    monkeypatch.setattr(training, "_SECONDS_BETWEEN_SAVES", 0.0)
     update = progress.Progress.update
 
     def stop(self, done, note=""):
@@ -265,8 +265,8 @@ def test_results_are_files(run, tmp_path):
         deep.load_training(tmp_path / "other.nc")
 
 
-def test_progress_shows_the_loss(monkeypatch, capsys):
-    monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 0.0)
+@Limits(seconds_between_lines=0)
+def test_progress_shows_the_loss(capsys):
     deep.train(ARCHITECTURE, TEXT, learning_rate=0.1, steps=1, batch_size=4, seeds=2, progress=True)
     assert "transformer, sgd: 100% step 1 of 1, loss 1." in capsys.readouterr().err
 

@@ -25,6 +25,7 @@ from dynamics.optimizers.optimizer import as_optimizer
 from dynamics.optimizers.table import RULES
 from dynamics.support import archive, checks, files, sealed
 from dynamics.support.checks import read_only
+from dynamics.support.limits import current
 from dynamics.support.netcdf import load_dataset
 from dynamics.support.progress import Progress
 from dynamics.support.provenance import provenance
@@ -36,7 +37,6 @@ from yzflow_deep.model import Architecture, Transformer
 _FORMAT = "yzflow-deep-1"
 _CHECKPOINT = "yzflow-deep-checkpoint-1"
 _STATE = KINDS[_CHECKPOINT].what
-_SECONDS_BETWEEN_SAVES = 10.0
 _STEPS_IN_FLIGHT = 16  # jax runs behind: how many steps before their losses are looked at
 _VALIDATION = 64  # sequences
 
@@ -362,8 +362,8 @@ class _Run:
                 self._settle(report)
             if recorded:
                 self._record()
-            due = self.done == steps or (not self._pending and time.monotonic() - saved > _SECONDS_BETWEEN_SAVES)
-            if path is not None and due:
+            late = time.monotonic() - saved >= current().seconds_between_saves
+            if path is not None and (self.done == steps or (late and not self._pending)):
                 self.save(path)
                 saved = time.monotonic()
 

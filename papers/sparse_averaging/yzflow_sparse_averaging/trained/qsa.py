@@ -24,6 +24,7 @@ from dynamics.optimizers import kernels as updates
 from dynamics.optimizers.table import RULES
 from dynamics.support import checks, files, sealed
 from dynamics.support.checks import read_only
+from dynamics.support.limits import current
 from dynamics.support.netcdf import load_dataset, save_dataset
 from dynamics.support.progress import Progress
 from dynamics.support.provenance import provenance
@@ -42,7 +43,6 @@ _WHAT = KINDS[_FORMAT].what
 _NUMBERS_A_DRAW = 2**19
 # Attention is compared with its target on all sets if there are no more than this, else on as many random ones.
 _SETS = 4096
-_SECONDS_BETWEEN_SAVES = 5.0
 
 
 def train_qsa(
@@ -256,7 +256,8 @@ class _Run:
                 self.units[self.done] = self._unit()
             if self.done % self.steps_a_draw == 0 or self.done == steps:
                 report.update(self.done / steps, f"step {self.done} of {steps}, loss {self.losses[self.done - 1]:.4g}")
-            if path is not None and (self.done == steps or time.monotonic() - saved > _SECONDS_BETWEEN_SAVES):
+            due = self.done == steps or time.monotonic() - saved >= current().seconds_between_saves
+            if path is not None and due:
                 save_dataset(self.dataset(), path)
                 saved = time.monotonic()
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dynamics import SequenceClasses
+from dynamics.support.limits import carried
 from dynamics.support.progress import Progress
 from yzflow.papers.scan_and_snap import lengths
 from yzflow.papers.scan_and_snap.panel.presets import PRESETS
@@ -35,7 +36,7 @@ def by_length(setting: dict, *, seeds: int = SEEDS) -> dict:
     """
     longest = sorted(lengths.LENGTHS, key=lambda length: -(length or 0))  # first, since it takes longest
     with ThreadPoolExecutor() as pool:
-        made = pool.map(lambda length: sgd_logits(setting, length=length, seeds=seeds), longest)
+        made = pool.map(carried(lambda length: sgd_logits(setting, length=length, seeds=seeds)), longest)
         runs = dict(zip(longest, made, strict=True))
     training = _training_of(setting)
     for length, run in runs.items():
