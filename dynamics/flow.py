@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from dynamics._assembly import LargeRecord, assemble, is_large
 from dynamics._engine.clock import Clock
 from dynamics._engine.explicit import explicit_for
-from dynamics._engine.march import MOST_EVALUATIONS, Guard, culprit, march, taken
+from dynamics._engine.march import Guard, culprit, march, taken
 from dynamics._engine.solver import METHODS, Solver, as_solver
 from dynamics._engine.steps import Steps, steps_of
 from dynamics._model.frames import looked
@@ -28,6 +28,7 @@ from dynamics.optimizers.optimizer import Optimizer
 from dynamics.support import checks
 from dynamics.support.calls import Call
 from dynamics.support.errors import IntegrationError
+from dynamics.support.limits import current
 from dynamics.support.progress import Progress
 from dynamics.trajectory import Trajectory
 
@@ -275,7 +276,8 @@ def _integrate(
             how["explicit"] = explicit_for(system, frame, clock.rate, watch)
         steps = steps_of(parameters["method"], bind, end, system.initial, **how)
         grid = np.clip(clock.variable(times), 0.0, end)
-        most = min(MOST_EVALUATIONS, getattr(system, "most_evaluations", MOST_EVALUATIONS))
+        limit = current().evaluations
+        most = min(limit, getattr(system, "most_evaluations", limit))
         guard = Guard(end)
 
         def exceeded(steps: Steps, size: float) -> str | None:

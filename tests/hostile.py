@@ -19,7 +19,7 @@ from driving import LONG
 from matplotlib import pyplot
 from public import in_modules, public
 
-from dynamics import DivergenceError, IntegrationError
+from dynamics import DivergenceError, IntegrationError, Limits
 from yzflow.testing import GRAMMAR, HOSTILE
 
 resource = pytest.importorskip("resource")
@@ -187,7 +187,7 @@ class Table:
     def check(self, table):
         """Each call with hostile values in every argument in turn ends in a result or in our grammar."""
         functions, slow, found = self._all("FUNCTIONS"), self._all("SLOW"), []
-        with pytest.MonkeyPatch.context() as patch:
+        with pytest.MonkeyPatch.context() as patch, Limits(evaluations=2000):
             for place, value in [pair for file in self.files for pair in file.get("LIMITS", {}).items()]:
                 patch.setattr(place, value)
             for name, (function, arguments) in table.items():

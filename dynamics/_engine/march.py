@@ -10,8 +10,6 @@ from dynamics._engine.clock import Clock
 from dynamics._engine.steps import Interpolant, Steps
 from dynamics.support import raised
 
-# Evaluations of the derivative after which a flow is given up: an hour or more, where a flow takes thousands.
-MOST_EVALUATIONS = 10_000_000
 # Steps over which a pace is taken, and at whose end it is judged.
 _WINDOW = 1000
 # A pace is slow where steps are this much shorter than the longest one was, ..

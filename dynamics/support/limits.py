@@ -30,6 +30,8 @@ class Limits(ContextDecorator):
         Bytes of the tables of a trajectory: a larger one keeps observables in place of its states.
     data : int
         Bytes of an argument in a saved result: of a larger one it has the SHA-256.
+    evaluations : int
+        Evaluations of the derivative, after which a flow is given up: an hour or more.
     runs : int
         Runs of a sweep.
     work : int
@@ -53,6 +55,7 @@ class Limits(ContextDecorator):
     memory: int | None = None
     tables: int = 2**30
     data: int = 2**26
+    evaluations: int = 10_000_000
     runs: int = 10_000_000
     work: int = 2**28
     numbers: int = 2**22

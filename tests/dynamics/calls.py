@@ -58,8 +58,6 @@ EXEMPT = {
 }  # fmt: skip
 # Ends of calls that would take long: where each stands -> its value in the tests.
 LIMITS = {
-    "dynamics.flow.MOST_EVALUATIONS": 2000,
-    "dynamics._engine.open.integration.MOST_EVALUATIONS": 2000,
     "dynamics._engine.lanes.MOST_EVALUATIONS": 2000,
     "dynamics.noise._MOST_STEPS": 50,
     "dynamics.diffusion._MOST_STEPS": 50,
@@ -206,8 +204,8 @@ def calls():
                                     temperature=1.0, normalisation="unit")),
         **{f"options.{name}": (getattr(options, name), dict(options={"optimizer": "adamw", "clip": 1.0}))
            for name in ("optimizer_of", "objective_of", "unusual", "flow_options")},
-        "support.limits.Limits": (Limits, dict(memory=2**40, tables=2, data=3, runs=4, work=5, numbers=6, members=7,
-                                               seconds_between_lines=8.0, seconds_between_saves=9.0)),
+        "support.limits.Limits": (Limits, dict(memory=2**40, tables=2, data=3, evaluations=4, runs=5, work=6, numbers=7,
+                                               members=8, seconds_between_lines=9.0, seconds_between_saves=10.0)),
         "layer.Layer.zeros": (Layer.zeros, dict(bags=bags)),
         "layer.Layer.embedded": (Layer.embedded, dict(embedding=embedding, Y=np.zeros((3, 2)))),
         **{f"layer.Layer.{name}": (getattr(layer, name), dict(bags=bags))

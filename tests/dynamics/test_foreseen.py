@@ -14,7 +14,6 @@ from dynamics import (
     SequenceClasses,
     Solver,
     Trajectory,
-    flow,
     gradient_flow,
     gradient_flow_ensemble,
     sgd,
@@ -157,8 +156,8 @@ def test_the_bound_is_that_of_this_machine():
 
 @pytest.mark.parametrize("eta_z", [1e6, 1e12])
 @pytest.mark.parametrize("method", ["DOP853", "RK23"])
-def test_a_stiff_flow_ends(monkeypatch, eta_z, method):
-    monkeypatch.setattr(flow, "MOST_EVALUATIONS", 3000)
+@Limits(evaluations=3000)
+def test_a_stiff_flow_ends(eta_z, method):
     with pytest.raises(IntegrationError, match=r"more than 3,000 evaluations of the derivative\. Try") as error:
         gradient_flow(CLASSES, eta_y=1.0, eta_z=eta_z, t_end=1e9, times=[0.0, 1e9], solver=Solver(method=method))
     assert 0 < error.value.time < 1e9

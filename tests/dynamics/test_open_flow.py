@@ -13,7 +13,7 @@ from matplotlib import pyplot
 from numba import njit
 from scipy.linalg import expm
 
-from dynamics import Flow, IntegrationError, Optimizer, Run, Schedule, Solver, descend, integrate
+from dynamics import Flow, IntegrationError, Limits, Optimizer, Run, Schedule, Solver, descend, integrate
 from dynamics._engine.solver import METHODS
 from dynamics.support.netcdf import load_dataset, save_dataset
 
@@ -85,6 +85,12 @@ def test_joint_dynamics_have_their_closed_form():
     v, times = run.dataset["v"].values, run.dataset["time"].values
     clock = np.sqrt(np.pi / 2) * erf(v / np.sqrt(2))
     np.testing.assert_allclose(clock, times[:, None] * Joint().delta, atol=1e-9)
+
+
+@Limits(evaluations=100)
+def test_a_flow_is_given_up_at_the_limit_of_evaluations():
+    with pytest.raises(IntegrationError, match="more than 100 evaluations of the derivative"):
+        integrate(Linear([[0.0, 1.0], [-1.0, 0.0]], [1.0, 0.0]), t_end=1e4)
 
 
 def test_where_a_solution_ends_is_said_and_what_was_recorded_is_kept():

@@ -83,7 +83,6 @@ def calls(tmp_path_factory):
             [statement] = report.statements
             of_statement = {"statement": statement}
             patch.setattr("yzflow.audits.survival.sweep", stopped)
-            patch.setattr("dynamics.flow.MOST_EVALUATIONS", 2000)
             axes = matplotlib.figure.Figure().subplots()
             drawing = {"ax": axes, "style": {"lines.linewidth": 2.0}}
             trajectory = {"eta_y": 0.1, "eta_z": 0.1, "steps": 1}

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from dynamics._engine.clock import Clock
-from dynamics._engine.march import MOST_EVALUATIONS, Guard, culprit, march, taken
+from dynamics._engine.march import Guard, culprit, march, taken
 from dynamics._engine.open.events import Cut, Watch
 from dynamics._engine.open.kinks import Sides, Slide, begins, rate, sides_of
 from dynamics._engine.open.protocol import Flow
@@ -16,6 +16,7 @@ from dynamics._engine.open.states import States
 from dynamics._engine.steps import Dop853, Steps, steps_of
 from dynamics.run import Run
 from dynamics.support.errors import IntegrationError
+from dynamics.support.limits import current
 from dynamics.support.progress import Progress
 
 # So many kinks in so small a part of the whole are one after the other without end.
@@ -93,8 +94,8 @@ class Integration:
 
     def exceeded(self, steps: Steps, size: float) -> str | None:
         """Why there is no further step, or None."""
-        if self.evaluations > MOST_EVALUATIONS:
-            return f"more than {MOST_EVALUATIONS:,} evaluations of the derivative"
+        if self.evaluations > (most := current().evaluations):
+            return f"more than {most:,} evaluations of the derivative"
         if not self.guard.stalls(steps, size):
             return None
         number, jump = culprit(steps, self.field if self.slide is None else self.slide.derivative)
