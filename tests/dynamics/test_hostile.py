@@ -25,7 +25,7 @@ def table(tmp_path_factory):
 
 ROOMS = [
     "_engine", "_model", "optimizers", "bags", "data", "flow", "ensemble", "descent", "layer", "observables",
-    "options", "trajectory", "extensions", "noise", "diffusion",
+    "options", "trajectory", "extensions", "noise", "diffusion", "support",
     "open_flow", "open_descent", "run", "fields", "papers", "parts", "statements",
     "symbolic", "scan_and_snap",
 ]  # fmt: skip
