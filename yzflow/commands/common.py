@@ -119,7 +119,3 @@ class _Path(click.Path):
 PATH = _Path()
 FILE = _Path(exists=True, dir_okay=False)
 FOLDER = _Path(exists=True, file_okay=False)
-
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON in place of text.")
-paper_option = click.option("--paper", help="Only of this paper, by its name; `yzflow papers` lists all. Default: all.")
-copy_option = click.option("--out", type=PATH, help="Write what is printed to this file as well.")

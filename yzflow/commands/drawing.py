@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import click
 
-from yzflow.commands.common import PATH, Command, files_to_write, json_option, print_facts, read
+from yzflow.commands.common import Command, files_to_write, print_facts, read
+from yzflow.commands.options import Json, command
 from yzflow.figure_settings import KEYWORDS, complete, refuse
 
 
@@ -38,30 +39,24 @@ def _origin(entry: dict[str, Any]) -> str:
     return said
 
 
-def _setting(command: Any) -> Any:
-    """A command with an option for each keyword that a figure may take."""
-    for keyword in reversed(KEYWORDS.values()):
-        command = click.option(keyword.option, keyword.name, metavar="VALUE[,..]", help=keyword.text)(command)
-    return command
+_SETTING = [
+    click.Option([keyword.option, keyword.name], metavar="VALUE[,..]", help=keyword.text)
+    for keyword in KEYWORDS.values()
+]
 
 
-@click.command(cls=_Figure)
-@click.argument("name")
-@click.option("--paper", help="Whose figures NAME is looked for in. Default: all, the papers' own entries first.")
-@click.option("--out", type=PATH, default=Path("figures"), show_default=True, help="Folder.")
-@click.option("--format", "formats", default="png,pdf", show_default=True, help="Some of png, pdf, svg.")
-@click.option("--store", type=PATH, help="Where simulations are kept. Default: OUT/store.")
-@click.option("--quick", is_flag=True, help="Fewer seeds or output times.")
-@_setting
-@json_option
+@command(cls=_Figure, more=_SETTING)
 def figure(
     name: str,
-    paper: str | None,
-    out: Path,
-    formats: str,
-    store: Path | None,
-    quick: bool,
-    as_json: bool,
+    *,
+    paper: Annotated[
+        str | None, "Whose figures NAME is looked for in. Default: all, the papers' own entries first."
+    ] = None,
+    out: Annotated[Path, "Folder."] = Path("figures"),
+    formats: Annotated[str, "--format", "Some of png, pdf, svg."] = "png,pdf",
+    store: Annotated[Path | None, "Where simulations are kept. Default: OUT/store."] = None,
+    quick: Annotated[bool, "Fewer seeds or output times."] = False,
+    as_json: Json = False,
     **options: str | None,
 ) -> None:
     """Draw a figure: its number in its paper, or its name.
@@ -98,12 +93,14 @@ def figure(
     print_facts(as_json, facts, [caption, *(f"wrote {path}" for path in paths)])
 
 
-@click.command(cls=Command)
-@click.option("--out", type=PATH, default=Path("explorer.html"), show_default=True, help="File.")
-@click.option("--open", "show", is_flag=True, help="Open it in the browser.")
-@click.option("--data", type=PATH, help="Your own classes (.csv, .tsv, .json), to open and edit.")
-@json_option
-def explore(out: Path, show: bool, data: Path | None, as_json: bool) -> None:
+@command()
+def explore(
+    *,
+    out: Annotated[Path, "File."] = Path("explorer.html"),
+    show: Annotated[bool, "--open", "Open it in the browser."] = False,
+    data: Annotated[Path | None, "Your own classes (.csv, .tsv, .json), to open and edit."] = None,
+    as_json: Json = False,
+) -> None:
     """Write the explorer: one HTML file with sliders, for a lecture, which works offline.
 
     Example: yzflow explore --open
@@ -133,12 +130,14 @@ class _Example(Command):
             formatter.write_text("* needs the studies: `pip install -r studies/requirements.txt` in a clone")
 
 
-@click.command(cls=_Example, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
-@click.option("--copy", "to", type=PATH, help="Put a copy of it into this folder, and run nothing.")
-@click.argument("name", required=False)
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-@click.pass_context
-def example(context: click.Context, to: Path | None, name: str | None, arguments: tuple[str, ...]) -> None:
+@command(cls=_Example, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+def example(
+    context: click.Context,
+    name: str | None = None,
+    arguments: Annotated[tuple[str, ...], click.UNPROCESSED] = (),
+    *,
+    to: Annotated[Path | None, "--copy", "Put a copy of it into this folder, and run nothing."] = None,
+) -> None:
     """Run the example NAME with ARGUMENTS, or copy it; without a NAME, list them.
 
     Example: yzflow example phase_transition --quick

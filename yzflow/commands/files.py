@@ -3,37 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import click
 
-from yzflow.commands.common import (
-    FILE,
-    Command,
-    beside_person,
-    copy_option,
-    files_to_write,
-    json_option,
-    print_text,
-)
+from yzflow.commands.common import FILE, beside_person, files_to_write, print_text
+from yzflow.commands.options import Copy, Json, command
 
 
-@click.command(cls=Command)
-@click.argument("file", type=FILE)
-@click.option("--data", type=FILE, help="Bags too large for FILE.")
-@click.option("--task", help="Your own function that a sweep ran, MODULE:FUNCTION: FILE does not decide what runs.")
-@click.option("--flow", help="Your own class of flow that FILE is of, MODULE:CLASS.")
-@json_option
-@copy_option
-@click.pass_context
+@command()
 def rerun(
     context: click.Context,
-    file: Path,
-    data: Path | None,
-    task: str | None,
-    flow: str | None,
-    as_json: bool,
-    out: Path | None,
+    file: Annotated[Path, FILE],
+    *,
+    data: Annotated[Path | None, FILE, "Bags too large for FILE."] = None,
+    task: Annotated[
+        str | None, "Your own function that a sweep ran, MODULE:FUNCTION: FILE does not decide what runs."
+    ] = None,
+    flow: Annotated[str | None, "Your own class of flow that FILE is of, MODULE:CLASS."] = None,
+    as_json: Json = False,
+    out: Copy = None,
 ) -> None:
     """Make a saved FILE again and compare the bits; exit status 1 if they differ, with what is different here.
 

@@ -3,38 +3,31 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 import click
 
-from yzflow.commands.common import PATH, Command, files_to_write, json_option
+from yzflow.commands.common import files_to_write
+from yzflow.commands.options import Json, command
 
 
-@click.command(cls=Command)
-@click.argument("statements", nargs=-1, required=True, metavar="STATEMENT ..")
-@click.option(
-    "--level", help="One level of fidelity, as 'full flow'. Default: each at which the statement should hold."
-)
-@click.option(
-    "--examples", type=int, default=200, show_default=True, help="Settings inside the assumptions, per level."
-)
-@click.option("--seed", type=int, default=0, show_default=True, help="The same examples for the same seed.")
-@click.option("--outside", help="How the text of one assumption begins, which is then broken in all examples.")
-@click.option("--store", type=PATH, help="Folder of a store, from which the same command goes on. Default: none.")
-@json_option
-@click.option("--out", type=PATH, help="File for all examples, as JSON, of one statement.")
-@click.option("--table", type=PATH, help="Table of a paper (Paper.tried) into which the campaigns are put.")
-@click.pass_context
+@command()
 def fuzz(
     context: click.Context,
-    statements: tuple[str, ...],
-    level: str | None,
-    examples: int,
-    seed: int,
-    outside: str | None,
-    store: Path | None,
-    as_json: bool,
-    out: Path | None,
-    table: Path | None,
+    statements: Annotated[tuple[str, ...], {"metavar": "STATEMENT .."}],
+    *,
+    level: Annotated[
+        str | None, "One level of fidelity, as 'full flow'. Default: each at which the statement should hold."
+    ] = None,
+    examples: Annotated[int, "Settings inside the assumptions, per level."] = 200,
+    seed: Annotated[int, "The same examples for the same seed."] = 0,
+    outside: Annotated[
+        str | None, "How the text of one assumption begins, which is then broken in all examples."
+    ] = None,
+    store: Annotated[Path | None, "Folder of a store, from which the same command goes on. Default: none."] = None,
+    as_json: Json = False,
+    out: Annotated[Path | None, "File for all examples, as JSON, of one statement."] = None,
+    table: Annotated[Path | None, "Table of a paper (Paper.tried) into which the campaigns are put."] = None,
 ) -> None:
     """Try to break each STATEMENT inside its assumptions; exit status 1 if that succeeds.
 

@@ -4,19 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Annotated
 
-import click
-
-from yzflow.commands.common import (
-    PATH,
-    Command,
-    copy_option,
-    files_to_write,
-    json_option,
-    paper_option,
-    print_facts,
-    print_text,
-)
+from yzflow.commands.common import files_to_write, print_facts, print_text
+from yzflow.commands.options import Copy, Json, OfPaper, command
 
 
 def _listed(kind: str, paper: str | None, as_json: bool, out: Path | None) -> None:
@@ -27,10 +18,8 @@ def _listed(kind: str, paper: str | None, as_json: bool, out: Path | None) -> No
     print_text(json.dumps(entries, indent=2) if as_json else "\n".join(listing.text(entries)), out)
 
 
-@click.command(cls=Command)
-@json_option
-@copy_option
-def papers(as_json: bool, out: Path | None) -> None:
+@command()
+def papers(*, as_json: Json = False, out: Copy = None) -> None:
     """List the papers: ours, and those of other distributions that are installed.
 
     One that cannot be imported is named with the reason.
@@ -45,11 +34,10 @@ def papers(as_json: bool, out: Path | None) -> None:
     print_text(json.dumps(entries, indent=2) if as_json else "\n".join(lines), out)
 
 
-@click.command("new-paper", cls=Command)
-@click.argument("name")
-@click.option("--out", type=PATH, default=Path("."), help="Folder that it is made in.")
-@json_option
-def new_paper(name: str, out: Path, as_json: bool) -> None:
+@command("new-paper")
+def new_paper(
+    name: str, *, out: Annotated[Path, "Folder that it is made in."] = Path("."), as_json: Json = False
+) -> None:
     """Write a paper to begin with: a distribution with a statement, its proof, a figure and tests that pass.
 
     Example: yzflow new-paper "My paper"
@@ -62,11 +50,8 @@ def new_paper(name: str, out: Path, as_json: bool) -> None:
     print_facts(as_json, {"files": written}, [*(f"wrote {path}" for path in written), then])
 
 
-@click.command(cls=Command)
-@paper_option
-@json_option
-@copy_option
-def statements(paper: str | None, as_json: bool, out: Path | None) -> None:
+@command()
+def statements(*, paper: OfPaper = None, as_json: Json = False, out: Copy = None) -> None:
     """List the statements of the register, for check, page, audit and survival.
 
     Example: yzflow statements --paper "Scan and Snap"
@@ -74,11 +59,8 @@ def statements(paper: str | None, as_json: bool, out: Path | None) -> None:
     _listed("statements", paper, as_json, out)
 
 
-@click.command(cls=Command)
-@paper_option
-@json_option
-@copy_option
-def options(paper: str | None, as_json: bool, out: Path | None) -> None:
+@command()
+def options(*, paper: OfPaper = None, as_json: Json = False, out: Copy = None) -> None:
     """List the options of training under which survival asks the statements.
 
     Example: yzflow options --paper "Scan and Snap" --json
@@ -86,11 +68,8 @@ def options(paper: str | None, as_json: bool, out: Path | None) -> None:
     _listed("options", paper, as_json, out)
 
 
-@click.command(cls=Command)
-@paper_option
-@json_option
-@copy_option
-def figures(paper: str | None, as_json: bool, out: Path | None) -> None:
+@command()
+def figures(*, paper: OfPaper = None, as_json: Json = False, out: Copy = None) -> None:
     """List the figures, with what each shows; figure draws one.
 
     Example: yzflow figures --paper bounded_dyck

@@ -2,49 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import click
 
-from yzflow.commands.common import (
-    PATH,
-    Command,
-    copy_option,
-    files_to_write,
-    json_option,
-    of_paper,
-    paper_option,
-    print_facts,
-    print_text,
-    read,
-)
+from yzflow.commands.common import files_to_write, of_paper, print_facts, print_text, read
+from yzflow.commands.options import Copy, Json, OfPaper, command
+
+Full = Annotated[bool, "All the audit's settings, not only the quick ones."]
+Seed = Annotated[int, "Seed of the SGD runs."]
 
 
-@click.command(cls=Command)
-@click.option("--only", multiple=True, help="A statement, by id or number; may be repeated. Default: all.")
-@paper_option
-@click.option("--quick", is_flag=True, help="Only some of the settings.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the SGD runs.")
-@click.option("--enclose", is_flag=True, help="Decide what is said of flows for every time, in ball arithmetic.")
-@click.option("--until", type=float, default=1e4, show_default=True, help="With --enclose: last time, in SGD steps.")
-@click.option("--max-seconds", type=float, default=60.0, show_default=True, help="With --enclose: for each flow.")
-@click.option("--certificates", type=PATH, help="With --enclose: their folder.")
-@json_option
-@click.option("--out", type=PATH, help="Folder for audit.json and audit.html.")
-@click.pass_context
+@command()
 def audit(
     context: click.Context,
-    only: tuple[str, ...],
-    paper: str | None,
-    quick: bool,
-    seed: int,
-    enclose: bool,
-    until: float,
-    max_seconds: float,
-    certificates: Path | None,
-    as_json: bool,
-    out: Path | None,
+    *,
+    only: Annotated[tuple[str, ...], "A statement, by id or number; may be repeated. Default: all."] = (),
+    paper: OfPaper = None,
+    quick: Annotated[bool, "Only some of the settings."] = False,
+    seed: Seed = 0,
+    enclose: Annotated[bool, "Decide what is said of flows for every time, in ball arithmetic."] = False,
+    until: Annotated[float, "With --enclose: last time, in SGD steps."] = 1e4,
+    max_seconds: Annotated[float, "With --enclose: for each flow."] = 60.0,
+    certificates: Annotated[Path | None, "With --enclose: their folder."] = None,
+    as_json: Json = False,
+    out: Annotated[Path | None, "Folder for audit.json and audit.html."] = None,
 ) -> None:
     """Run the proofs and measure the checks of the register; exit status 1 if what should hold does not.
 
@@ -72,38 +56,33 @@ def audit(
     context.exit(0 if report.passed else 1)
 
 
-@click.command(cls=Command)
-@click.argument("statement")
-@click.option("--full", is_flag=True, help="All the audit's settings, not only the quick ones.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the SGD runs.")
-@click.option("--markdown", is_flag=True, help="Print a card to paste into a review.")
-@click.option("--verbose", is_flag=True, help="Print all that was computed: every part, setting and scope.")
-@click.option("--data", type=PATH, help="Your own data, in place of the register's settings.")
-@click.option("--vocab-size", type=int, help="With --data: M of classes; of a text, the size of its vocabulary.")
-@click.option("--length", type=int, help="With --data FILE.txt: T, tokens in a window of the text.")
-@click.option("--eta-y", type=float, help="With --data: learning rate of the decoder, per step. Default: 1.")
-@click.option("--eta-z", type=float, help="With --data: learning rate of attention, per step. Default: 0.5.")
-@click.option("--t-end", type=float, help="With --data: SGD steps. Default: 4 K ln M/eta_Y.")
-@click.option("--optimizer", help="With --data: sgd, adam, adamw or sign. Default: plain steps.")
-@click.option("--level", help="With --data: one level, as 'full flow'. Default: those of training.")
-@click.option("--page", type=PATH, help="Write the verdict as an HTML page to this file, too.")
-@json_option
-@copy_option
-@click.pass_context
+@dataclass
+class _OwnTraining:
+    """Options of a reader's own training, arguments of `yzflow.check`."""
+
+    eta_y: Annotated[float | None, "With --data: learning rate of the decoder, per step. Default: 1."] = None
+    eta_z: Annotated[float | None, "With --data: learning rate of attention, per step. Default: 0.5."] = None
+    t_end: Annotated[float | None, "With --data: SGD steps. Default: 4 K ln M/eta_Y."] = None
+    optimizer: Annotated[str | None, "With --data: sgd, adam, adamw or sign. Default: plain steps."] = None
+    level: Annotated[str | None, "With --data: one level, as 'full flow'. Default: those of training."] = None
+
+
+@command()
 def check(
     context: click.Context,
     statement: str,
-    full: bool,
-    seed: int,
-    markdown: bool,
-    verbose: bool,
-    data: Path | None,
-    vocab_size: int | None,
-    length: int | None,
-    page: Path | None,
-    as_json: bool,
-    out: Path | None,
-    **training: Any,
+    *,
+    full: Full = False,
+    seed: Seed = 0,
+    markdown: Annotated[bool, "Print a card to paste into a review."] = False,
+    verbose: Annotated[bool, "Print all that was computed: every part, setting and scope."] = False,
+    data: Annotated[Path | None, "Your own data, in place of the register's settings."] = None,
+    vocab_size: Annotated[int | None, "With --data: M of classes; of a text, the size of its vocabulary."] = None,
+    length: Annotated[int | None, "With --data FILE.txt: T, tokens in a window of the text."] = None,
+    training: _OwnTraining,
+    page: Annotated[Path | None, "Write the verdict as an HTML page to this file, too."] = None,
+    as_json: Json = False,
+    out: Copy = None,
 ) -> None:
     """Run the proof and the simulations of one STATEMENT; exit status 1 if what should hold does not.
 
@@ -126,7 +105,7 @@ def check(
         if data is None and value is not None:
             raise ValueError(f"`{option}` must come with --data, but got {value}")
     own = None if data is None else read(data, length=length, vocab_size=vocab_size)
-    verdict = run(statement, data=own, **training, quick=not full, seed=seed, progress=True)
+    verdict = run(statement, data=own, **vars(training), quick=not full, seed=seed, progress=True)
     if page is not None:
         verdict.page(page)
     text = verdict.json() if as_json else verdict.markdown() if markdown else verdict.text(verbose=verbose)
@@ -134,26 +113,18 @@ def check(
     context.exit(0 if verdict.passed else 1)
 
 
-@click.command(cls=Command)
-@click.argument("statement", required=False)
-@click.option("--out", type=PATH, help="HTML file. Default: the statement's name with .html.")
-@click.option("--all", "everything", type=PATH, help="Folder for the pages of all statements.")
-@click.option("--full", is_flag=True, help="All the audit's settings, not only the quick ones.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the SGD runs.")
-@click.option("--certificate", "certificates", multiple=True, type=PATH, help="File to verify there.")
-@click.option("--verifier", type=PATH, help="Folder of the packages of verifier.js: write it, too.")
-@json_option
-@click.pass_context
+@command()
 def page(
     context: click.Context,
-    statement: str | None,
-    out: Path | None,
-    everything: Path | None,
-    full: bool,
-    seed: int,
-    certificates: tuple[Path, ...],
-    verifier: Path | None,
-    as_json: bool,
+    statement: str | None = None,
+    *,
+    out: Annotated[Path | None, "HTML file. Default: the statement's name with .html."] = None,
+    everything: Annotated[Path | None, "--all", "Folder for the pages of all statements."] = None,
+    full: Full = False,
+    seed: Seed = 0,
+    certificates: Annotated[tuple[Path, ...], "--certificate", "File to verify there."] = (),
+    verifier: Annotated[Path | None, "Folder of the packages of verifier.js: write it, too."] = None,
+    as_json: Json = False,
 ) -> None:
     """Write the page of one STATEMENT, or of all with an index: HTML that works offline.
 
@@ -200,28 +171,19 @@ def page(
     context.exit(0 if verdict.passed else 1)
 
 
-@click.command(cls=Command)
-@click.option("--statements", multiple=True, help="One, by id or number; may be repeated. Default: all on training.")
-@click.option("--paper", help="All of this paper. Default: of the first with options of training.")
-@click.option("--options", multiple=True, help="A change of an assumption; may be repeated. Default: all.")
-@click.option("--quick", is_flag=True, help="Two settings and fewer seeds.")
-@click.option("--seed", type=int, default=0, show_default=True, help="The first of the seeds.")
-@click.option("--store", type=PATH, help="Folder of the runs. Default: OUT with .store.")
-@click.option("--workers", type=int, default=1, show_default=True, help="Processes.")
-@json_option
-@click.option("--out", type=PATH, default=Path("survival.nc"), show_default=True, help="netCDF file.")
-@click.pass_context
+@command()
 def survival(
     context: click.Context,
-    statements: tuple[str, ...],
-    paper: str | None,
-    options: tuple[str, ...],
-    quick: bool,
-    seed: int,
-    store: Path | None,
-    workers: int,
-    as_json: bool,
-    out: Path,
+    *,
+    statements: Annotated[tuple[str, ...], "One, by id or number; may be repeated. Default: all on training."] = (),
+    paper: Annotated[str | None, "All of this paper. Default: of the first with options of training."] = None,
+    options: Annotated[tuple[str, ...], "A change of an assumption; may be repeated. Default: all."] = (),
+    quick: Annotated[bool, "Two settings and fewer seeds."] = False,
+    seed: Annotated[int, "The first of the seeds."] = 0,
+    store: Annotated[Path | None, "Folder of the runs. Default: OUT with .store."] = None,
+    workers: Annotated[int, "Processes."] = 1,
+    as_json: Json = False,
+    out: Annotated[Path, "netCDF file."] = Path("survival.nc"),
 ) -> None:
     """Ask which statements survive which change of an assumption; the same command resumes it.
 

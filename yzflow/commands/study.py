@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 import click
 
-from yzflow.commands.common import PATH, Command, asked_for, json_option, print_facts
+from yzflow.commands.common import asked_for, print_facts
+from yzflow.commands.options import Json, command
 
 
-@click.command(cls=Command)
-@click.argument("name", required=False)
-@click.option("--quick", is_flag=True, help="Compute what takes seconds; of the rest, print the published numbers.")
-@click.option("--seed", type=int, help="In place of that of the settings.")
-@click.option("--out", type=PATH, default=Path("figures"), show_default=True, help="Folder.")
-@json_option
-@click.pass_context
-def study(context: click.Context, name: str | None, quick: bool, seed: int | None, out: Path, as_json: bool) -> None:
+@command()
+def study(
+    context: click.Context,
+    name: str | None = None,
+    *,
+    quick: Annotated[bool, "Compute what takes seconds; of the rest, print the published numbers."] = False,
+    seed: Annotated[int | None, "In place of that of the settings."] = None,
+    out: Annotated[Path, "Folder."] = Path("figures"),
+    as_json: Json = False,
+) -> None:
     """Compute the numbers of the study NAME and draw its figures; without NAME, list the studies.
 
     Each number says where it comes from: computed now, published, or of an earlier run. Exit status 1 if a fresh number

@@ -4,32 +4,28 @@ from __future__ import annotations
 
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from typing import Annotated
 
 import click
 
-from yzflow.commands.common import FILE, PATH, Command, beside_person, files_to_write, json_option, print_facts
+from yzflow.commands.common import FILE, beside_person, files_to_write, print_facts
+from yzflow.commands.options import Json, command
 
 
-@click.command(cls=Command)
-@click.argument("config", type=FILE)
-@click.option("--task", help="Your own function, MODULE:FUNCTION: CONFIG may name it, but does not decide what runs.")
-@click.option("--store", type=PATH, help="Folder of the runs. Default: CONFIG's, or CONFIG.store.")
-@click.option("--out", type=PATH, help="netCDF file. Default: CONFIG's, or CONFIG.nc.")
-@click.option("--seeds", type=int, help="Number of seeds. Default: CONFIG's, or 1.")
-@click.option("--workers", type=int, help="Threads, processes or local dask workers. Default: one a core.")
-@click.option("--dask", help="Run on a dask cluster: its ADDRESS, or 'local' for one on this machine.")
-@json_option
-@click.pass_context
+@command()
 def sweep(
     context: click.Context,
-    config: Path,
-    task: str | None,
-    store: Path | None,
-    out: Path | None,
-    seeds: int | None,
-    workers: int | None,
-    dask: str | None,
-    as_json: bool,
+    config: Annotated[Path, FILE],
+    *,
+    task: Annotated[
+        str | None, "Your own function, MODULE:FUNCTION: CONFIG may name it, but does not decide what runs."
+    ] = None,
+    store: Annotated[Path | None, "Folder of the runs. Default: CONFIG's, or CONFIG.store."] = None,
+    out: Annotated[Path | None, "netCDF file. Default: CONFIG's, or CONFIG.nc."] = None,
+    seeds: Annotated[int | None, "Number of seeds. Default: CONFIG's, or 1."] = None,
+    workers: Annotated[int | None, "Threads, processes or local dask workers. Default: one a core."] = None,
+    dask: Annotated[str | None, "Run on a dask cluster: its ADDRESS, or 'local' for one on this machine."] = None,
+    as_json: Json = False,
 ) -> None:
     """Run a task over a grid of configurations and seeds; the same command resumes it after any interruption.
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import click
 
-from yzflow.commands.common import PATH, Command, asked_for, files_to_write, json_option, print_facts, read
+from yzflow.commands.common import asked_for, files_to_write, print_facts, read
+from yzflow.commands.options import Json, command
 
 
 def _most_attended(trajectory: Any) -> tuple[dict, list[str]]:
@@ -29,66 +31,51 @@ def _wrote(as_json: bool, facts: dict, lines: list[str], out: Path, csv: Path | 
     )
 
 
-_table = click.option("--csv", type=PATH, help="Attention over time as a table, too.")
-# The names of `dynamics.options`, which a test compares.
-_TRAINING = (
-    click.option("--weight-decay", type=float, help="lambda >= 0. Default: 0; 0.01 for adamw."),
-    click.option("--decoupled", is_flag=True, default=None, help="Weight decay outside momentum, as adamw has it."),
-    click.option("--clip", type=float, help="Largest norm of the gradient of all weights."),
-    click.option("--warm-up", type=float, default=0.0, show_default=True, help="Steps until the full rates."),
-    click.option("--schedule", default="constant", show_default=True, help="constant; or to 0 as cosine or linear."),
-    click.option("--epsilon", type=float, default=1e-8, show_default=True, help="Of adam and adamw."),
-    click.option("--criterion", default="cross-entropy", show_default=True, help="cross-entropy or squared."),
-    click.option("--label-smoothing", type=float, default=0.0, show_default=True, help="eps in [0, 1)."),
-    click.option("--temperature", type=float, default=1.0, show_default=True, help="tau in softmax(z / tau)."),
-    click.option("--normalisation", default="unit", show_default=True, help="unit, layer (less the mean) or none."),
-)
+@dataclass
+class _Training:
+    """Options of training, named as in `dynamics.options`."""
+
+    optimizer: Annotated[str, "sgd, adam, adamw or sign."] = "sgd"
+    weight_decay: Annotated[float | None, "lambda >= 0. Default: 0; 0.01 for adamw."] = None
+    decoupled: Annotated[bool | None, "Weight decay outside momentum, as adamw has it."] = None
+    clip: Annotated[float | None, "Largest norm of the gradient of all weights."] = None
+    warm_up: Annotated[float, "Steps until the full rates."] = 0.0
+    schedule: Annotated[str, "constant; or to 0 as cosine or linear."] = "constant"
+    epsilon: Annotated[float, "Of adam and adamw."] = 1e-8
+    criterion: Annotated[str, "cross-entropy or squared."] = "cross-entropy"
+    label_smoothing: Annotated[float, "eps in [0, 1)."] = 0.0
+    temperature: Annotated[float, "tau in softmax(z / tau)."] = 1.0
+    normalisation: Annotated[str, "unit, layer (less the mean) or none."] = "unit"
 
 
-def _training(command: Any) -> Any:
-    for option in reversed(_TRAINING):
-        command = option(command)
-    return command
+Table = Annotated[Path | None, "Attention over time as a table, too."]
+RateOfY = Annotated[float, "Learning rate of the decoder, per step."]
+RateOfZ = Annotated[float, "Learning rate of attention, per step."]
+Momentum = Annotated[float, "Of sgd and sign."]
 
 
-@click.command(cls=Command)
-@click.option("--eta-y", type=float, default=1.0, show_default=True, help="Learning rate of the decoder, per step.")
-@click.option("--eta-z", type=float, default=0.5, show_default=True, help="Learning rate of attention, per step.")
-@click.option("--t-end", type=float, default=700.0, show_default=True, help="Last time, in SGD steps.")
-@click.option(
-    "--decoder", default="full", show_default=True, help="full, modified, theory, or a field of an installed package."
-)
-@click.option("--classes", "n_classes", type=int, default=10, show_default=True, help="K, next tokens that occur.")
-@click.option("--vocab-size", type=int, default=1000, show_default=True, help="M, next tokens in all.")
-@click.option("--data", help="FILE of classes (.csv, .json), bags (.npz) or text (.txt), in place of the three above.")
-@click.option("--length", type=int, help="T, tokens a window of a text.")
-@click.option("--common", type=float, default=0.15, show_default=True, help="Unnormalised weight of the common token.")
-@click.option("--n-times", type=int, default=200, show_default=True, help="Number of output times.")
-@click.option("--log-time", is_flag=True, help="Integrate and record in log(1 + t).")
-@click.option("--optimizer", default="sgd", show_default=True, help="Whose flow: sgd, adam, adamw or sign.")
-@click.option("--momentum", type=float, default=0.0, show_default=True, help="Of sgd and sign.")
-@_training
-@_table
-@json_option
-@click.option("--out", type=PATH, default=Path("flow.nc"), show_default=True, help="netCDF file.")
-@click.pass_context
+@command()
 def flow(
     context: click.Context,
-    eta_y: float,
-    eta_z: float,
-    t_end: float,
-    decoder: str,
-    n_classes: int,
-    vocab_size: int,
-    data: str | None,
-    length: int | None,
-    common: float,
-    n_times: int,
-    log_time: bool,
-    csv: Path | None,
-    as_json: bool,
-    out: Path,
-    **training: Any,
+    *,
+    eta_y: RateOfY = 1.0,
+    eta_z: RateOfZ = 0.5,
+    t_end: Annotated[float, "Last time, in SGD steps."] = 700.0,
+    decoder: Annotated[str, "full, modified, theory, or a field of an installed package."] = "full",
+    n_classes: Annotated[int, "--classes", "K, next tokens that occur."] = 10,
+    vocab_size: Annotated[int, "M, next tokens in all."] = 1000,
+    data: Annotated[
+        str | None, "FILE of classes (.csv, .json), bags (.npz) or text (.txt), in place of the three above."
+    ] = None,
+    length: Annotated[int | None, "T, tokens a window of a text."] = None,
+    common: Annotated[float, "Unnormalised weight of the common token."] = 0.15,
+    n_times: Annotated[int, "Number of output times."] = 200,
+    log_time: Annotated[bool, "Integrate and record in log(1 + t)."] = False,
+    momentum: Momentum = 0.0,
+    training: _Training,
+    csv: Table = None,
+    as_json: Json = False,
+    out: Annotated[Path, "netCDF file."] = Path("flow.nc"),
 ) -> None:
     """Integrate the gradient flow with one common token (Theorem 4's setting), or on your own data, and write it.
 
@@ -114,7 +101,7 @@ def flow(
         decoder=decoder,
         n_times=n_times,
         solver=Solver(time_scale="log" if log_time else "linear"),
-        **options.flow_options(training),
+        **options.flow_options({"momentum": momentum, **vars(training)}),
         progress=True,
     )
     trajectory.save(out)
@@ -135,40 +122,37 @@ def flow(
     _wrote(as_json, facts, lines, out, csv)
 
 
-@click.command(cls=Command)
-@click.option(
-    "--data", default="syn_small", show_default=True,
-    help="syn_small; syn_medium with --queries; a FILE of classes (.csv, .json), bags (.npz) or text (.txt).",
-)  # fmt: skip
-@click.option("--vocab-size", type=int, help="M of classes in FILE; of a text, the size of its vocabulary.")
-@click.option("--queries", "n_queries", type=int, default=5, show_default=True, help="Query tokens of syn_medium.")
-@click.option("--eta-y", type=float, default=1.0, show_default=True, help="Learning rate of the decoder, per step.")
-@click.option("--eta-z", type=float, default=1.0, show_default=True, help="Learning rate of attention, per step.")
-@click.option("--steps", type=int, default=100, show_default=True, help="Number of steps.")
-@click.option("--batch-size", type=int, default=128, show_default=True, help="Sequences a step.")
-@click.option("--length", type=int, default=128, show_default=True, help="T, tokens a sequence.")
-@click.option("--momentum", type=float, default=0.9, show_default=True, help="Of sgd and sign.")
-@click.option("--optimizer", default="sgd", show_default=True, help="sgd, adam, adamw or sign.")
-@_training
-@click.option("--init", default="zero", show_default=True, help="zero or uniform.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of start and samples.")
-@click.option("--record-every", type=int, default=1, show_default=True, help="Steps between recorded states.")
-@click.option("--dtype", default="float64", show_default=True, help="float64 or float32.")
-@click.option("--epochs", is_flag=True, help="Draw classes without replacement, each once an epoch.")
-@_table
-@json_option
-@click.option("--out", type=PATH, default=Path("sgd.nc"), show_default=True, help="netCDF file.")
-@click.pass_context
+@dataclass
+class _Descent:
+    """Arguments of `dynamics.sgd` that are options as they are."""
+
+    eta_y: RateOfY = 1.0
+    eta_z: RateOfZ = 1.0
+    steps: Annotated[int, "Number of steps."] = 100
+    batch_size: Annotated[int, "Sequences a step."] = 128
+    length: Annotated[int | None, "T, tokens a sequence."] = 128
+    init: Annotated[str, "zero or uniform."] = "zero"
+    seed: Annotated[int, "Seed of start and samples."] = 0
+    record_every: Annotated[int, "Steps between recorded states."] = 1
+    dtype: Annotated[str, "float64 or float32."] = "float64"
+
+
+@command()
 def sgd(
     context: click.Context,
-    data: str,
-    vocab_size: int | None,
-    n_queries: int,
-    epochs: bool,
-    csv: Path | None,
-    as_json: bool,
-    out: Path,
-    **arguments: Any,
+    *,
+    data: Annotated[
+        str, "syn_small; syn_medium with --queries; a FILE of classes (.csv, .json), bags (.npz) or text (.txt)."
+    ] = "syn_small",
+    vocab_size: Annotated[int | None, "M of classes in FILE; of a text, the size of its vocabulary."] = None,
+    n_queries: Annotated[int, "--queries", "Query tokens of syn_medium."] = 5,
+    descent: _Descent,
+    momentum: Momentum = 0.9,
+    training: _Training,
+    epochs: Annotated[bool, "Draw classes without replacement, each once an epoch."] = False,
+    csv: Table = None,
+    as_json: Json = False,
+    out: Annotated[Path, "netCDF file."] = Path("sgd.nc"),
 ) -> None:
     """Train by SGD on one of the paper's synthetic data sets, or on your own data, and write the trajectory.
 
@@ -192,15 +176,14 @@ def sgd(
             raise ValueError(f"`--vocab-size` must be left out for {data}, but got {vocab_size}")
         own = known[data]()
     else:
-        length = arguments["length"] if Path(data).suffix.lower() in TEXTS else None
+        length = descent.length if Path(data).suffix.lower() in TEXTS else None
         rule = "be a file that exists, or the name of a data set"
         own = read(data, rule, length=length, vocab_size=vocab_size)
         if not hasattr(own, "population") and (length is not None or not asked_for(context, "length")):
-            arguments["length"] = None  # bags are taken as they are
-    given = {"optimizer": options.optimizer_of(arguments), "objective": options.objective_of(arguments)}
-    for name in ("momentum", *options.OF_OPTIMIZER, *options.OF_OBJECTIVE):
-        del arguments[name]
-    trajectory = dynamics.sgd(own, progress=True, replacement=not epochs, **arguments | given)
+            descent.length = None  # bags are taken as they are
+    asked = {"momentum": momentum, **vars(training)}
+    how: dict[str, Any] = {"optimizer": options.optimizer_of(asked), "objective": options.objective_of(asked)}
+    trajectory = dynamics.sgd(own, progress=True, replacement=not epochs, **vars(descent), **how)
     trajectory.save(out)
     if csv is not None:
         trajectory.to_csv(csv)

@@ -4,26 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import click
 
-from yzflow.commands.common import (
-    FILE,
-    FOLDER,
-    Command,
-    copy_option,
-    files_to_write,
-    json_option,
-    print_facts,
-    print_text,
-)
+from yzflow.commands.common import FILE, FOLDER, files_to_write, print_facts, print_text
+from yzflow.commands.options import Copy, Json, command
 
 
-@click.command(cls=Command)
-@click.argument("folder", type=FOLDER)
-@json_option
-def manifest(folder: Path, as_json: bool) -> None:
+@command()
+def manifest(folder: Annotated[Path, FOLDER], *, as_json: Json = False) -> None:
     """List the files of a FOLDER with their hashes in manifest.json, for verify --manifest.
 
     Example: yzflow manifest certificates
@@ -36,13 +26,15 @@ def manifest(folder: Path, as_json: bool) -> None:
     print_facts(as_json, {"files": [vars(one) for one in found], "out": str(written)}, [*lines, f"wrote {written}"])
 
 
-@click.command(cls=Command)
-@click.argument("file", type=FILE)
-@click.option("--manifest", "listed", is_flag=True, help="FILE is a manifest: compare all that it lists.")
-@json_option
-@copy_option
-@click.pass_context
-def verify(context: click.Context, file: Path, listed: bool, as_json: bool, out: Path | None) -> None:
+@command()
+def verify(
+    context: click.Context,
+    file: Annotated[Path, FILE],
+    *,
+    listed: Annotated[bool, "--manifest", "FILE is a manifest: compare all that it lists."] = False,
+    as_json: Json = False,
+    out: Copy = None,
+) -> None:
     """Check a certificate by a program of its own, and print what it claims; exit status 1 if it is not verified.
 
     With --manifest, compare a folder with its list of hashes, and check the certificates in it.

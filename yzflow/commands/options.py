@@ -1,0 +1,87 @@
+"""Commands from signatures: the parameters of a function are the arguments and the options of its command.
+
+A parameter before the ``*`` is an argument, one after it is an option, and ``context`` is click's. Types and defaults
+are those of the signature. ``Annotated`` adds the text of the help; a word with two dashes, where an option is not
+called as its parameter is; a type of click; or a mapping of click's settings.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+import typing
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import click
+
+from yzflow.commands.common import PATH, Command
+
+Json = Annotated[bool, "--json", "Print JSON in place of text."]
+Copy = Annotated[Path | None, "Write what is printed to this file as well."]
+OfPaper = Annotated[str | None, "Only of this paper, by its name; `yzflow papers` lists all. Default: all."]
+
+
+def command(
+    name: str | None = None, *, cls: type[Command] = Command, more: Sequence[click.Parameter] = (), **settings: Any
+) -> Callable[[Callable[..., None]], click.Command]:
+    """Make a command of a function; ``more`` options are for its ``**keywords``.
+
+    A parameter whose type is a dataclass stands for the options that are its fields.
+    """
+
+    def made(function: Callable[..., None]) -> click.Command:
+        parameters = inspect.signature(function, eval_str=True).parameters
+        groups = {key: one.annotation for key, one in parameters.items() if _is_group(one.annotation)}
+
+        @functools.wraps(function)
+        def call(**values: Any) -> None:
+            for key, group in groups.items():
+                values[key] = group(**{field.name: values.pop(field.name) for field in dataclasses.fields(group)})
+            if "context" in parameters:
+                values["context"] = click.get_current_context()
+            function(**values)
+
+        listed = [each for parameter in parameters.values() for each in _listed(parameter)]
+        return click.command(name, cls=cls, params=[*listed, *more], **settings)(call)
+
+    return made
+
+
+def _is_group(annotation: Any) -> bool:
+    return inspect.isclass(annotation) and dataclasses.is_dataclass(annotation)
+
+
+def _listed(parameter: inspect.Parameter) -> Iterator[click.Parameter]:
+    """The arguments and options that a parameter stands for: none of ``context`` and ``**keywords``."""
+    if _is_group(parameter.annotation):
+        yield from map(_option, inspect.signature(parameter.annotation, eval_str=True).parameters.values())
+    elif parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+        yield _option(parameter)
+    elif parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD and parameter.name != "context":
+        kind, several, _, settings = _read(parameter)
+        yield click.Argument([parameter.name], type=kind, nargs=-1 if several else 1, **settings)
+
+
+def _option(parameter: inspect.Parameter) -> click.Option:
+    kind, several, words, settings = _read(parameter)
+    spelled = next((word for word in words if word.startswith("--")), f"--{parameter.name.replace('_', '-')}")
+    text = next((word for word in words if not word.startswith("--")), None)
+    how = {"is_flag": True} if kind is bool else {"type": kind, "multiple": several, "show_default": True}
+    return click.Option([spelled, parameter.name], help=text, **how | settings)
+
+
+def _read(parameter: inspect.Parameter) -> tuple[Any, bool, list[str], dict[str, Any]]:
+    """The type of a parameter, whether it is of several, the words that come with it, and click's settings."""
+    added = getattr(parameter.annotation, "__metadata__", ())
+    plain = parameter.annotation.__origin__ if added else parameter.annotation
+    kind = (*typing.get_args(plain), plain)[0]  # of `int | None` and `tuple[int, ...]` the first
+    kind = next((extra for extra in added if isinstance(extra, click.ParamType)), PATH if kind is Path else kind)
+    words = [extra for extra in added if isinstance(extra, str)]
+    required = parameter.default is inspect.Parameter.empty
+    settings: dict[str, Any] = {"required": required} | ({} if required else {"default": parameter.default})
+    for extra in added:
+        settings |= extra if isinstance(extra, dict) else {}
+    return kind, typing.get_origin(plain) is tuple, words, settings
