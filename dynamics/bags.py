@@ -16,10 +16,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import ArrayLike
 
 from dynamics import _shown
-from dynamics.support import archive, checks, files, names, sealed
+from dynamics.support import archive, checks, display, files, names, sealed
 from dynamics.support.formats import OTHER_ZIP
 from dynamics.support.frozen import Frozen
 
@@ -218,7 +219,12 @@ class Bags(Frozen):
         -------
         matplotlib Axes
         """
-        return _shown.plot_bags(self, ax, labels, style)
+        sums = np.add.reduceat(self.count, self.indptr[:-1])
+        shares = self.count / np.repeat(sums, np.diff(self.indptr))
+        matrix = scipy.sparse.csr_array((shares, self.token, self.indptr), shape=(len(self), self.n_tokens))
+        words = None, names.given(labels, self.token_names, self.n_tokens)
+        label = "share of the bag, blank where 0"
+        return display.picture(matrix, ("bag", "token"), label, words=words, ax=ax, style=style)
 
     @property
     def hard(self) -> bool:

@@ -16,7 +16,7 @@ from dynamics._model.objective import Objective, checked_normalisation
 from dynamics._model.problem import Problem, embed
 from dynamics._model.weights import Weights
 from dynamics.bags import Bags
-from dynamics.support import checks
+from dynamics.support import checks, display, names
 from dynamics.support.checks import read_only
 from dynamics.support.frozen import Frozen
 
@@ -296,7 +296,11 @@ class Layer(Frozen):
         -------
         matplotlib Axes
         """
-        return _shown.plot_layer(self, matrix, ax, labels, style)
+        row = "unit" if self.hidden is not None else "token" if self.V is None else "value"
+        logits = {"Z": (self.Z, "attention", ("query", "token")), "Y": (self.Y, "decoder", (row, "column of Y"))}
+        values, kind, dims = logits[checks.one_of("matrix", matrix, logits)]
+        words = None, names.given(labels, None, values.shape[1])
+        return display.picture(values, dims, f"{kind} logit {matrix}", words=words, ax=ax, style=style)
 
     @property
     def plain(self) -> bool:

@@ -11,7 +11,7 @@ import lazy_loader
 import numpy as np
 
 from dynamics import _shown
-from dynamics.support import checks, sealed
+from dynamics.support import checks, display, sealed
 from dynamics.support.calls import Call
 from dynamics.support.results import json_attribute, load_result, save_result
 
@@ -75,7 +75,7 @@ class Run:
         )
 
     def _repr_html_(self) -> str:
-        return _shown.run_html(self)
+        return display.page(repr(self), {}, self.dataset._repr_html_())
 
     @property
     def states(self) -> tuple[str, ...]:

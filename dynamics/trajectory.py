@@ -16,7 +16,7 @@ from dynamics import _shown, observables
 from dynamics._model.objective import Objective
 from dynamics.layer import Embedding, Layer
 from dynamics.optimizers.optimizer import Optimizer
-from dynamics.support import checks, names
+from dynamics.support import checks, display, names
 from dynamics.support.calls import Call
 from dynamics.support.results import load_result, save_result
 
@@ -125,7 +125,7 @@ class Trajectory:
         )
 
     def _repr_html_(self) -> str:
-        return _shown.trajectory_html(self)
+        return display.page(repr(self), {}, self.dataset._repr_html_())
 
     def plot(
         self,

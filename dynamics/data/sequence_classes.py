@@ -14,7 +14,7 @@ from scipy.special import gammaln, xlogy
 
 from dynamics import _shown
 from dynamics.bags import Bags
-from dynamics.support import checks, names
+from dynamics.support import checks, display, names
 from dynamics.support.checks import read_only
 from dynamics.support.frozen import Frozen
 
@@ -191,7 +191,9 @@ class SequenceClasses(Frozen):
         -------
         matplotlib Axes
         """
-        return _shown.plot_classes(self, ax, labels, style)
+        words = self.class_names, names.given(labels, self.token_names, self.n_tokens)
+        label, dims = "P(l|n), blank where 0", ("next token n", "token l")
+        return display.picture(self.probabilities, dims, label, words=words, ax=ax, style=style)
 
     @classmethod
     def syn_small(cls) -> SequenceClasses:

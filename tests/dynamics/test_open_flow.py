@@ -10,6 +10,7 @@ import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib import pyplot
+from matplotlib.figure import Figure
 from numba import njit
 from scipy.linalg import expm
 
@@ -220,7 +221,17 @@ def test_a_dataset_keeps_dimensions_labels_attributes_and_observables():
     np.testing.assert_array_equal(run.dataset["z"], run.dataset["v"] ** 2 / 2)
     assert run.states == ("v",) and run.final["v"].dims == ("token",)
     assert run.parameters["t_end"] == 1.0 and json.loads(run.dataset.attrs["versions"])["numpy"]
-    assert "3 times from 0 to 1" in repr(run) and "<table" in run._repr_html_()
+    assert "3 times from 0 to 1" in repr(run) and "3 times from 0 to 1" in run._repr_html_()
+
+
+def test_lines_whose_words_are_alike_are_all_drawn():
+    """Words are cut off at the same length, and so alike; a number tells their lines apart."""
+    run = integrate(Joint(), t_end=1.0, times=[0.0, 0.5, 1.0])
+    ax = run.plot("v", labels=["a" * 40, "a" * 40 + "b", "c"], ax=Figure().subplots())
+    drawn = {line.get_label(): line.get_ydata().tolist() for line in ax.lines}
+    cut = "a" * 23 + "\N{HORIZONTAL ELLIPSIS}"
+    assert list(drawn) == [f"{cut}, 0", f"{cut}, 1", "c", "token t3"]
+    assert list(drawn.values()) == run.dataset["v"].values.T.tolist()
 
 
 # Steps

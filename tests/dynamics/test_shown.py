@@ -1,5 +1,6 @@
 """Data, layers and trajectories in a notebook: numbers as they are, escaped, and of bounded size."""
 
+import html
 import re
 from html.parser import HTMLParser
 
@@ -78,8 +79,20 @@ def test_text_is_escaped_and_bounded(words):
 def test_a_trajectory_with_hostile_words_is_still_html():
     dataset = run().dataset
     dataset = dataset.assign_attrs(simulator="<script>alert(1)</script>")
-    text = Trajectory(dataset)._repr_html_().split("<details>")[0]
-    assert "<script" not in text and "&lt;script&gt;" in text
+    shown = Trajectory(dataset)
+    text = shown._repr_html_()
+    assert "<script" not in text and "&lt;script&gt;" in text and not Cells(text).opened
+
+
+def test_a_trajectory_shows_one_line_and_its_dataset_as_xarray_does():
+    shown = run()
+    line, _, rest = shown._repr_html_().partition("</strong>")
+    assert line.endswith(html.escape(repr(shown)))
+
+    def without_ids(text):
+        return re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}", "", text)
+
+    assert without_ids(shown.dataset._repr_html_()) in without_ids(rest)
 
 
 @given(strategies.sequence_classes())
@@ -108,7 +121,8 @@ def test_large_objects_show_little_and_say_so():
         figure = shown.plot(ax=axes())
         picture = figure.images[0].get_array()
         assert picture.shape[0] <= display.PICTURE_ROWS and picture.shape[1] <= display.PICTURE_COLUMNS
-        assert "first" in figure.get_title()
+        rows, columns = picture.shape
+        assert figure.get_title().startswith(f"first {rows} x {columns} of ")
     assert "first 12 of 3,000 next tokens" in large._repr_html_()
     flow = run(SequenceClasses.syn_medium(10), t_end=1.0)
     assert len(flow._repr_html_()) < 100_000
