@@ -13,6 +13,7 @@ import pytest
 import strategies
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from matplotlib import pyplot
 from matplotlib.figure import Figure
 
@@ -201,6 +202,17 @@ def test_the_axis_of_time_is_logarithmic_if_most_happens_early():
 )
 def test_what_is_early(lines, early):
     assert display.moves_early(np.arange(101.0), lines) == early
+
+
+@given(
+    arrays(np.float64, st.tuples(st.integers(1, 4), st.integers(0, 25)), elements=st.integers(-9, 9) | st.just(np.nan))
+)
+@settings(max_examples=50)
+def test_no_line_that_is_left_out_moves_more_than_one_that_is_drawn(table):
+    kept = display.moving_most(table)
+    assert kept == sorted(set(kept)) and len(kept) == min(display.LINES, table.shape[1])
+    moved = np.ptp(np.nan_to_num(table), axis=0)
+    assert np.delete(moved, kept).max(initial=0) <= moved[kept].min(initial=20)
 
 
 def test_axes_are_those_given_or_new_ones_of_pyplot():
