@@ -32,7 +32,7 @@ from benchmarks import machine, report
 def names() -> list[str]:
     """The modules with ``run()`` or ``study()``."""
     found = [m.name for m in iter_modules(benchmarks.__path__) if not (m.ispkg or m.name.startswith("_"))]
-    return [name for name in found if name not in ("machine", "report")]
+    return [name for name in found if name not in ("machine", "report", "walk")]
 
 
 def main(arguments: list[str] | None = None) -> None:
