@@ -128,7 +128,7 @@ def test_every_statement_s_page_with_runs_of_sgd_says_it(monkeypatch):
     seen = set()
     for statement in statements.REGISTER.values():
         found = live.views(statement)
-        if found is views.VIEWS:
+        if found is not None and found.paper == views.VIEWS.paper:
             content = found.content(statement)
             assert draws_both(content) == (content["view"] in banded), statement.id
             if draws_both(content):

