@@ -1,4 +1,4 @@
-"""Values that no argument expects, and what is wrong with how a call on them ends."""
+"""Values that no argument expects and values that a rule forbids, and what is wrong with how a call on them ends."""
 
 import copy
 import inspect
@@ -9,9 +9,10 @@ import runpy
 import signal
 import warnings
 import zlib
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -133,6 +134,51 @@ def complaints(name, function, arguments, *, functions: Collection[str] = (), al
             shown = ", ".join(f"{argument} = {label}" for argument, label in labels.items())
             found.append(f"{name}({shown}): {wrong.splitlines()[0][:200]}")
     return found
+
+
+WRITTEN = (int, float, complex, str, bytes, type(None))  # values that a message has as Python writes them
+
+
+class Refusal(NamedTuple):
+    """A bad value of an argument, and what the message about it must hold.
+
+    The message is about ``name``; the argument is called as its first word. The value ``...`` leaves that argument as
+    it is in the valid call: another one, ``beside``, is what it does not fit. In ``rule``, " .. " stands for any words.
+    """
+
+    name: str
+    value: object
+    rule: str
+    got: str | None = None  # None: the value itself, if it is of `WRITTEN`
+    beside: Mapping = {}
+
+    def complaint(self, function, arguments) -> str | None:
+        """A line about a call that is not refused, or is with another name, rule or value."""
+        bad = {} if self.value is ... else {re.match(r"\w+", self.name)[0]: self.value}
+        got = self.got if self.got is not None else repr(self.value) if isinstance(self.value, WRITTEN) else ""
+        rule, value = (".*".join(map(re.escape, words.split(" .. "))) for words in (self.rule, got))
+        wanted = rf"`{re.escape(self.name)}` must .*{rule}.*\bbut .*" + (rf"(?<!\w){value}(?!\w)" if got else "")
+        try:
+            function(**{**arguments, **self.beside, **bad})
+        except ValueError as error:
+            return None if re.match(wanted, str(error), re.DOTALL) else f"{self}: {error}"
+        return f"{self}: not refused"
+
+
+def refused(function, arguments, rows: Sequence[tuple]) -> None:
+    """Each bad value is refused by a call that is valid but for it."""
+    complaints = [Refusal(*row).complaint(function, arguments) for row in rows]
+    assert not any(complaints), "\n".join(filter(None, complaints))
+
+
+def refused_everywhere(calls, names: Collection[str], rows: Sequence[tuple], *, but: Collection[str] = ()) -> None:
+    """Calls with an argument of one of the names refuse the values of the rows, which have no name themselves.
+
+    Left out are those of ``but``, ``call(argument)`` each, where another rule holds for an argument of the name.
+    """
+    for call, (function, arguments) in calls.items():
+        here = [name for name in names if name in arguments and f"{call}({name})" not in but]
+        refused(function, arguments, [(name, *row) for name in here for row in rows])
 
 
 class Table:

@@ -126,16 +126,3 @@ def test_arrays_are_copies_and_read_only():
         data.weight[0] = 1
     with pytest.raises(AttributeError):
         data.weight = None
-
-
-@pytest.mark.parametrize(
-    ("indptr", "message"),
-    [
-        ([1, 2], "`indptr` must run from 0 to 2, but got 1 to 2"),
-        ([0, 1], "`indptr` must run from 0 to 2, but got 0 to 1"),
-        ([0, 1, 2], "`indptr` must have 2 entries, but got 3"),
-    ],
-)
-def test_bounds_that_leave_tokens_out_are_refused(indptr, message):
-    with pytest.raises(ValueError, match=message):
-        Bags([0], [0], indptr, [0, 1], [1.0, 1.0])

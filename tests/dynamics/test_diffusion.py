@@ -13,7 +13,6 @@ import strategies
 
 from dynamics import (
     IntegrationError,
-    Layer,
     Objective,
     SequenceClasses,
     Trajectory,
@@ -311,21 +310,3 @@ def test_what_stops_being_finite_is_told_with_what_there_was():
     with pytest.raises(IntegrationError, match="stopped being finite after t = ") as caught:
         stochastic_flow(CLASSES, eta_y=1e306, eta_z=1e306, t_end=9.0, n_times=4, length=None, batch_size=1)
     assert caught.value.trajectory.dataset.sizes["time"] >= 1
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"dt": 0.0}, "`dt` must be positive, but got 0.0"),
-        ({"order": 3}, "`order` must be at most 2, but got 3"),
-        ({"scheme": "milstein"}, "`scheme` must be one of 'euler-maruyama', 'runge-kutta', but got 'milstein'"),
-        ({"decoder": "theory"}, "`length` must be None for decoder='theory'"),
-        ({"batch_size": None}, "`length` must be None when batch_size is None"),
-        ({"eta_y": -0.5}, "`eta_y` must be positive, but got -0.5"),
-        ({"init": 3}, "`init` must be a Layer, but got 3"),
-        ({"init": Layer(np.zeros((1, 1)), np.zeros((1, 4)))}, "`data` must have at most the 1 queries of the layer"),
-    ],
-)
-def test_bad_values(arguments, message):
-    with pytest.raises(ValueError, match=f"^{message}"):
-        stochastic_flow(CLASSES, **({"eta_y": 1.0, "eta_z": 1.0, "t_end": 2.0} | arguments))

@@ -554,44 +554,6 @@ def test_progress_is_reported(capsys):
     assert "flows (full): 100% 14 of 14 flows" in capsys.readouterr().err
 
 
-PLAIN = {"n_classes": 3, "vocab_size": 20, "eta_y": 1.0, "eta_z": 0.5}
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"settings": PLAIN | {"eta": 1.0}}, "`settings` must be one of 'n_classes', .* but got 'eta'"),
-        ({"settings": {"n_classes": 3}}, "`settings` must have the keys .* but got none called 'vocab_size'"),
-        ({"settings": PLAIN | {"eta_y": -0.5}}, r"`settings\['eta_y'\]` must be positive, but got -0.5"),
-        ({"settings": PLAIN | {"n_classes": 1}}, r"`settings\['n_classes'\]` must be at least 2, but got 1"),
-        ({"settings": PLAIN | {"n_classes": 2.5}}, r"`settings\['n_classes'\]` must hold integers"),
-        ({"settings": PLAIN | {"vocab_size": [30, 2]}}, r"`settings\['vocab_size'\]` must be at least n_classes"),
-        ({"settings": PLAIN | {"eta_y": [1.0, 2.0], "eta_z": [1.0, 2.0, 3.0]}}, "`settings` must hold arrays that"),
-        ({"settings": PLAIN | {"eta_y": [[1.0]]}}, r"`settings\['eta_y'\]` must have at most 1 axes"),
-        ({"settings": PLAIN | {"eta_y": []}}, "`settings` must hold at least one setting"),
-        ({"settings": PLAIN | {"distinct": []}}, r"`settings\['distinct'\]` must hold at least one number"),
-        ({"settings": PLAIN | {"distinct": 1.0}}, r"`settings\['distinct'\]` must have at most 2 axes"),
-        ({"settings": PLAIN | {"eta_y": xr.DataArray([1.0], dims="time")}}, "`settings` must have dimensions with"),
-        ({"settings": PLAIN | {"distinct": xr.DataArray([1.0], dims="a")}}, "must have the dimension distinct_token"),
-        ({"settings": []}, "`settings` must be a mapping of arrays, or a sequence of .* but got none"),
-        ({"settings": [(1, 2)]}, r"`settings\[0\]` must be \(data, eta_y, eta_z\)"),
-        ({"settings": [(SequenceClasses.syn_small(), 1.0, -1.0)]}, r"`settings\[0\]\[eta_z\]` must be positive"),
-        ({"settings": [(SequenceClasses.syn_small(), 1.0, 1.0)], "path": "x"}, "`path` must be None where"),
-        ({"settings": [(SequenceClasses.syn_small(), 1.0, 1.0)], "record": ["y"]}, "`record` must be without 'y'"),
-        ({"t_end": 0.0}, "`t_end` must be positive"),
-        ({"times": [2.0, 1.0]}, "`times` must increase"),
-        ({"times": [11.0]}, r"`times` must lie in \[0, 10\]"),
-        ({"decoder": "other"}, "`decoder` must be one of"),
-        ({"record": ["h"]}, "`record` must be one of"),
-        ({"threads": 0}, "`threads` must be at least 1"),
-        ({"rtol": 0.0}, "`rtol` must be positive"),
-    ],
-)
-def test_what_is_wrong_is_said(changes, message):
-    with pytest.raises(ValueError, match=message):
-        gradient_flow_ensemble(**{"settings": PLAIN, "t_end": 10.0} | changes)
-
-
 def test_a_decoder_without_an_inverse_is_marked_in_a_sequence_too():
     same = SequenceClasses([[0.5, 0.5], [0.5, 0.5]], [0, 0], vocab_size=5)
     own = gradient_flow_ensemble([(same, 1.0, 1.0), (SequenceClasses.syn_small(), 1.0, 1.0)], t_end=5.0,

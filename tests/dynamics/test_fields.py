@@ -382,12 +382,6 @@ def test_terms_are_added_to_a_field():
     np.testing.assert_allclose(own.final.Y, known.final.Y, rtol=1e-7)
 
 
-@pytest.mark.parametrize("name", ["full", "theory"])
-def test_a_built_in_field_keeps_its_name(name):
-    with pytest.raises(ValueError, match=f"`name` must be none of a built-in field, but got '{name}'"):
-        register_field(Field(name, plain))
-
-
 def test_two_modules_cannot_have_one_name():
     def stranger(layer, bags):
         return layer.gradient(bags)
@@ -398,29 +392,6 @@ def test_two_modules_cannot_have_one_name():
     with pytest.raises(ValueError, match="`name` must be another than that of a field of the module own_fields"):
         register_field(Field("mine", stranger))
     assert "mine" in fields() and fields()["mine"] == ("derivative",)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("", plain), "`name` must be a word or a few that print, but got ''"),
-        ((" a", plain), "`name` must be a word"),
-        (("a\nb", plain), "`name` must be a word"),
-        ((3, plain), "`name` must be a word"),
-        (("a", 3), "`gradient` must be a function, but got 3"),
-        (("a", plain, 3), "`step` must be a function, but got 3"),
-        (("a", plain, None, "yes"), "`inverts` must be True or False"),
-        (("a", plain, None, False, 2), "`symmetric` must be True or False"),
-    ],
-)
-def test_a_field_checks_its_arguments(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        Field(*arguments)
-
-
-def test_only_a_field_is_registered():
-    with pytest.raises(ValueError, match="`field` must be a Field"):
-        register_field(plain)
 
 
 class Offered:

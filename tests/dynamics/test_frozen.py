@@ -135,6 +135,3 @@ def test_what_is_about_training_of_both_says_so():
         enclose_flow(CLASSES, eta_y=1.0, eta_z=0.0, t_end=1.0)
     with pytest.raises(ValueError, match=r"`eta_z` must be positive, but got 0"):
         decoder.gamma_integral(1.0, vocab_size=10, n_classes=2, eta_y=1.0, eta_z=0.0)
-    for wrong in (-0.5, np.nan, np.inf, "1", True):
-        with pytest.raises(ValueError, match=r"`eta_z` must be"):
-            gradient_flow(CLASSES, eta_y=1.0, eta_z=wrong, t_end=1.0)

@@ -358,45 +358,6 @@ def test_single_precision_layers_are_the_double_ones(parts):
         assert Layer(double.Z.astype(np.float32), double.Y, double.V).Z.dtype == np.float64
 
 
-BAD = [
-    ({"hidden": np.ones((3, 2))}, "`hidden` must have 4 rows, one a column of V and one for the biases"),
-    ({"hidden": np.ones((4, 5))}, "`Y` must have 5 rows, one a unit"),
-    ({"floor": -0.1}, "`floor` must be non-negative"),
-    ({"floor": np.inf}, "`floor` must be a non-negative finite number"),
-    ({"floor": 0.1, "normalisation": None}, "`floor` must be left out without normalisation"),
-    ({"V": None, "Y": np.ones((4, 3)), "center": True}, "`center` must be left out without a value matrix"),
-    ({"V": None, "Y": np.ones((4, 3)), "floor": 0.1}, "`floor` must be left out without a value matrix"),
-]
-
-
-@pytest.mark.parametrize(("change", "message"), BAD)
-def test_bad_parts_are_refused(change, message):
-    good = {"Z": np.zeros((2, 4)), "Y": np.ones((3, 3)), "V": np.ones((4, 3))}
-    with pytest.raises(ValueError, match=message.replace("(", r"\(")):
-        Layer(**good | change)
-
-
-def test_bad_embeddings_are_refused():
-    with pytest.raises(ValueError, match="`keys` must have 3 columns"):
-        Embedding(np.ones((4, 3)), np.ones((2, 2)), np.ones((2, 2)))
-    with pytest.raises(ValueError, match="`queries` must have the shape of `keys`"):
-        Embedding(np.ones((4, 3)), np.ones((2, 3)), np.ones((1, 3)))
-
-
-@pytest.mark.parametrize("simulate", [gradient_flow, sgd])
-def test_bad_objectives_are_refused(simulate):
-    bags = some_bags()
-    layer = build(bags, [], 0)
-    length = {"t_end": 1.0} if simulate is gradient_flow else {"steps": 1, "length": None}
-    for change, message in (
-        ({"objective": "squared"}, "`objective` must be an Objective, but got str"),
-        ({"objective": Objective(contrast=Bags([0], [0], [0, 1], [5], [1.0]))}, "`contrast` must have at most the 5"),
-        ({"eta_hidden": 0.1}, "`eta_hidden` must be None unless `init` has a hidden layer"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            simulate(bags, eta_y=1.0, eta_z=1.0, init=layer, **length, **change)
-
-
 def test_a_pair_too_large_for_one_product_is_still_compared():
     """With more columns than a product takes, the regulariser is that of the definition and not zero."""
     columns = kernels._TOGETHER // 2

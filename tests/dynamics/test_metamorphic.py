@@ -4,7 +4,6 @@ import copy
 import pickle
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import SEEDS, bags, layers, sequence_classes
@@ -196,10 +195,3 @@ def test_words_may_have_other_names(words, length):
     np.testing.assert_array_equal(plain.target, renamed.target)
     made = pickle.loads(pickle.dumps(corpus)).windows(length)
     np.testing.assert_array_equal(made.count, plain.count)
-
-
-def test_masks_and_negative_numbers_of_narrow_types_are_refused():
-    with pytest.raises(ValueError, match="`token` must hold indices of at least 0, but got -1 at index 0"):
-        Bags([0], [0], [0, 1], np.array([-1], dtype=np.int8), [1.0])
-    with pytest.raises(ValueError, match="`count` must have no masked entries"):
-        Bags([0], [0], [0, 1], [0], np.ma.array([1.0], mask=True))

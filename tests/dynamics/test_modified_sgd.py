@@ -165,19 +165,6 @@ def test_bags_themselves_can_be_learned_from():
     np.testing.assert_allclose(run.final.Z, expected[0], atol=1e-13)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"decoder": "theory"}, "`decoder` must have a step of SGD, as 'full' or 'modified', but got 'theory'"),
-        ({"length": 64}, "`length` must be None for decoder='modified', whose features f_n are those of T -> infinity"),
-        ({"objective": Objective("squared")}, "`criterion` must be left out for decoder='modified'"),
-    ],
-)
-def test_what_is_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        sgd(classes(), eta_y=1.0, eta_z=1.0, steps=1, **ONE | options)
-
-
 def test_features_depend_on_the_temperature_of_the_start():
     """Two queries tell two classes apart by their logits, unless these are divided by so much that nothing is left."""
     alike, logits = SequenceClasses([[0.5, 0.5], [0.5, 0.5]], [0, 1], vocab_size=4), np.diag([1.0, 1.0])
@@ -188,16 +175,6 @@ def test_features_depend_on_the_temperature_of_the_start():
             continue
         with pytest.raises(ValueError, match="`data` must have linearly independent features f_n"):
             sgd(alike, eta_y=1.0, eta_z=1.0, steps=1, init=start, **ONE)
-
-
-def test_dependent_features_and_other_layers_are_refused():
-    twice = SequenceClasses([[0.5, 0.5], [0.5, 0.5]], [0, 0], vocab_size=4)
-    with pytest.raises(ValueError, match="`data` must have linearly independent features f_n for decoder='modified'"):
-        sgd(twice, eta_y=1.0, eta_z=1.0, steps=1, **ONE)
-    data = classes()
-    layer = Layer(np.zeros((2, 5)), np.zeros((2, 9)), np.ones((5, 2)))
-    with pytest.raises(ValueError, match="`init` must consist of Z and Y for decoder='modified'"):
-        sgd(data, eta_y=1.0, eta_z=1.0, steps=1, init=layer, **ONE)
 
 
 # Kernels of float32 are compiled apart, for 3 s.

@@ -179,18 +179,6 @@ def test_surviving_tokens(trajectory):
     assert trajectory.surviving_tokens(0, c[0, 1:3].max()).tolist() == []  # above, not at
     assert trajectory.surviving_tokens(1, 0.0).tolist() == [3]
     assert trajectory.surviving_tokens(2, -1.0).tolist() == []
-    with pytest.raises(ValueError, match="`next_token` must be a next token of the trajectory, but got 5"):
-        trajectory.surviving_tokens(5, 0.1)
-    with pytest.raises(ValueError, match="`threshold` must be a finite number, but got nan"):
-        trajectory.surviving_tokens(0, np.nan)
-
-
-def test_bad_arguments_of_observables(trajectory):
-    with pytest.raises(ValueError, match="`tokens` must be one of 'distinct', 'all', but got 'common'"):
-        trajectory.attention_entropy("common")
-    for thresholds in (0.1, [[0.1]], [np.nan], "a"):
-        with pytest.raises(ValueError, match="`thresholds` must"):
-            trajectory.recall(thresholds)
 
 
 def test_growth_and_gain_hold_identity_11_in_every_simulator():

@@ -427,8 +427,10 @@ def test_many_runs_do_not_depend_on_what_else_is_in_the_list():
 
 def test_many_runs_pass_on_what_a_run_raises():
     runs = many_runs()
+    done = []
     with pytest.raises(ValueError, match="`eta_y` must be positive, but got -1"):
-        sgd_many([*runs, (runs[0][0], {**runs[0][1], "eta_y": -1.0})])
+        sgd_many([*runs, (runs[0][0], {**runs[0][1], "eta_y": -1.0})], observe=done.append, threads=1)
+    assert not done  # each is checked before the first runs
     data, diverging = runs[0][0], {**runs[0][1], "eta_y": 1e308, "eta_z": 1e308}
     for own in ({}, {"init": "uniform"}, {"record_every": 1}):
         with pytest.raises(DivergenceError) as alone:
@@ -436,8 +438,6 @@ def test_many_runs_pass_on_what_a_run_raises():
         with pytest.raises(DivergenceError) as among:
             sgd_many([*runs, (data, diverging | own)])
         assert among.value.trajectory.dataset.identical(alone.value.trajectory.dataset)
-    with pytest.raises(ValueError, match="steps"):
-        sgd_many([(runs[0][0], {"eta_y": 1.0, "eta_z": 1.0})])
 
 
 @pytest.mark.parametrize("options", [{"batch_size": None, "length": None}, {"batch_size": 8, "length": 2**24}])

@@ -278,8 +278,6 @@ def test_options_without_reduction():
     assert reduction(run(data)) != "none"
     assert reduction(run(data, reduce="none")) == "none"
     assert reduction(run(data, objective=Objective("squared"), t_end=1.0)) == "none"
-    with pytest.raises(ValueError, match="`reduce` must be"):
-        run(data, reduce="always")
 
 
 @pytest.mark.parametrize("decoder", ["full", "modified", "theory"])

@@ -94,11 +94,6 @@ def test_with_a_flow_it_follows_its_own(monkeypatch):
     np.testing.assert_allclose([errors[0] / errors[1], errors[1] / errors[2]], 2, rtol=0.15)
 
 
-def test_an_optimizer_without_an_entry_is_refused_by_its_name():
-    with pytest.raises(ValueError, match=r"`optimizer` must be one of .*'sgd'.*, but got 'cubes'"):
-        Optimizer("cubes")
-
-
 class Doubled(Full):
     """The full flow with twice the decoder's gradient, as somebody would write it who knows `Full` alone."""
 

@@ -176,8 +176,6 @@ def test_loss_and_attention_are_measured_on_what_is_given():
     run = sgd(classes, **OPTIONS, evaluate=held_out)
     assert run.dataset["loss"].values[-1] == pytest.approx(run.final.loss(held_out), rel=1e-12)
     assert (sgd(classes, **OPTIONS).final.Y == run.final.Y).all()
-    with pytest.raises(ValueError, match="`evaluate` must be Bags, but got list"):
-        sgd(classes, **OPTIONS, evaluate=[1])
 
 
 def large_classes(n_classes, n_tokens=50_272, seed=0):

@@ -123,22 +123,6 @@ def test_final_is_the_last_state(trajectory):
     assert (final.V, final.vocab_size) == (None, 9)
 
 
-@pytest.mark.parametrize(
-    ("call", "name"),
-    [
-        (lambda trajectory: trajectory.growth_factor(3, 0), "next_token"),
-        (lambda trajectory: trajectory.growth_factor(0, 5), "token"),
-        (lambda trajectory: trajectory.growth_factor(0, -1), "token"),
-        (lambda trajectory: trajectory.relative_gain(0, 3, 2), "token"),
-        (lambda trajectory: trajectory.attention_entropy("common"), "tokens"),
-        (lambda trajectory: trajectory.attention_entropy(None), "tokens"),
-    ],
-)
-def test_unknown_tokens_are_named(trajectory, call, name):
-    with pytest.raises(ValueError, match=f"^`{name}` must "):
-        call(trajectory)
-
-
 def test_growth_needs_a_single_query():
     data = Bags.from_dense([0, 1], [0, 0], [[1, 2], [2, 1]])
     with pytest.raises(ValueError, match=r"^`next_token` must have a single query, but got 0, which has several$"):

@@ -14,7 +14,7 @@ import pytest
 import xarray as xr
 
 from dynamics import Bags
-from dynamics.support import checks, files, netcdf
+from dynamics.support import files, netcdf
 
 WRITERS = {
     "write": lambda path: files.write(path, b"new"),
@@ -178,8 +178,3 @@ def test_a_seal_is_the_sha256_of_all_bytes_before_it_and_every_change_is_refused
     path.write_bytes(whole)
     with pytest.raises(ValueError, match="`path` must be a trajectory written by yzflow, but got another file"):
         netcdf.load_dataset(path, "g", "a trajectory")
-
-
-def test_numbers_beyond_the_indices_are_shown_as_they_are():
-    with pytest.raises(ValueError, match=r"but got 18446744073709551615 at index 1$"):
-        checks.index_array("i", np.array([0, 2**64 - 1], dtype=np.uint64))
