@@ -12,7 +12,7 @@ import json
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from dynamics import _shown
 from dynamics.support import archive, checks, display, files, names, sealed
 from dynamics.support.formats import OTHER_ZIP
-from dynamics.support.frozen import Frozen
+from dynamics.support.frozen import Frozen, changed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -329,7 +329,7 @@ class Bags(Frozen):
         fitting: dict[str, Any] = {
             name: tuple(names.filled(own, ends[name][0]))[: ends[name][1]] for name, own in given.items()
         }
-        return replace(self, **fitting) if fitting else self
+        return changed(self, **fitting) if fitting else self
 
     @classmethod
     def concatenate(cls, parts: Sequence[Bags], shares: ArrayLike | None = None) -> Bags:

@@ -12,13 +12,13 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from dynamics import _shown
 from dynamics._model import kernels
-from dynamics._model.objective import Objective, checked_normalisation
+from dynamics._model.objective import bare, checked_normalisation
 from dynamics._model.problem import Problem, embed
 from dynamics._model.weights import Weights
 from dynamics.bags import Bags
 from dynamics.support import checks, display, names
 from dynamics.support.checks import read_only
-from dynamics.support.frozen import Frozen
+from dynamics.support.frozen import Frozen, changed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -363,7 +363,7 @@ class Layer(Frozen):
     def expand(self) -> Layer:
         """The same layer with a column of Y for every next token."""
         Y = np.repeat(self.Y, self.multiplicity, axis=1)
-        return replace(self, Y=Y, multiplicity=np.ones(Y.shape[1], dtype=np.int64))
+        return changed(self, Y=read_only(Y), multiplicity=read_only(np.ones(Y.shape[1], dtype=np.int64)))
 
     def check_fits(self, bags: Bags, *, name: str = "bags") -> None:
         """Raise ``ValueError`` unless this layer has rows and columns for every index in ``bags``."""
@@ -439,7 +439,7 @@ class Layer(Frozen):
             In nats (2), or ``sum_c (u_c - target_c)^2`` of the logits u (Wen et al. 2023, (5)).
         """
         self.check_fits(bags)
-        return Problem(bags, self, Objective(criterion)).loss(self.weights)
+        return Problem(bags, self, bare(criterion)).loss(self.weights)
 
     def gradient(self, bags: Bags, *, criterion: str = "cross-entropy") -> Layer:
         """Gradient of the objective J = -loss with respect to each array (Lemma 1, (3)), as a layer.
@@ -447,22 +447,22 @@ class Layer(Frozen):
         With an embedding, Z and V of the result are the gradients at these, and its embedding those at its weights.
         """
         self.check_fits(bags)
-        problem = Problem(bags, self, Objective(criterion))
+        problem = Problem(bags, self, bare(criterion))
         slopes = problem.zeros()
         problem.loss_and_gradient(self.weights, slopes)
+        if self.embedding is None:
+            return moved(self, slopes)
         V, hidden, values = (part if part.size else None for part in (slopes.V, slopes.hidden, slopes.values))
-        embedding = self.embedding
-        if embedding is not None:
-            embedding = replace(embedding, keys=slopes.keys, queries=slopes.queries, values=values)
+        embedding = replace(self.embedding, keys=slopes.keys, queries=slopes.queries, values=values)
         return replace(self, Z=slopes.Z, Y=slopes.Y, V=V, hidden=hidden, embedding=embedding)
 
 
 def moved(layer: Layer, weights: Iterable[np.ndarray]) -> Layer:
-    """A layer of the same kind with other weights."""
+    """A layer of the same kind with other weights, of the same shapes and of finite numbers."""
     own = Weights(*weights)
-    hidden = own.hidden if own.hidden.size else None
     if layer.embedding is None:
-        return replace(layer, Z=own.Z, Y=own.Y, V=own.V if own.V.size else None, hidden=hidden)
+        return changed(layer, **{name: _matrix(name, array) for name, array in own._asdict().items() if array.size})
+    hidden = own.hidden if own.hidden.size else None
     values = own.values if own.values.size else None
     embedding = replace(layer.embedding, keys=own.keys, queries=own.queries, values=values)
     Z, V = embedding.matrices()

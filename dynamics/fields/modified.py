@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from dynamics.optimizers.table import Update
 from dynamics.support import checks
 from dynamics.support.checks import read_only
 from dynamics.support.errors import NotReducibleError
+from dynamics.support.frozen import changed
 
 
 def gradient(batch: Batch, weights: Weights, rule: Rule, slopes: Weights) -> float:
@@ -110,7 +110,7 @@ def check_inverse(batch: Batch, layer: Layer, objective: Objective, decoder: str
         raise checks.reject("normalisation", rule, repr(layer.normalisation))
     if layer.temperature != 1 and reduced:
         raise checks.reject("temperature", f"be 1 for decoder={decoder!r}", layer.temperature)
-    whole = replace(layer, temperature=1.0)
+    whole = changed(layer, temperature=1.0)
     if not whole.plain and not (layer.residual and not reduced):
         raise checks.reject("init", f"consist of Z and Y for decoder={decoder!r}", repr(layer))
     # F^T F, a copy that is factorised, and the right-hand sides.

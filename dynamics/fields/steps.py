@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,6 +20,7 @@ from dynamics.fields.own import Field, add_direction, check_field
 from dynamics.layer import Layer, moved
 from dynamics.support import checks
 from dynamics.support.checks import read_only
+from dynamics.support.frozen import changed
 
 
 class Run(Protocol):
@@ -140,7 +141,7 @@ def _next_bags(run: Run) -> Bags:
     feed, source = run.feed, run.source.bags
     if not feed.positions:
         weight = feed.shares(1)[0].astype(np.float64)
-        return replace(source, weight=weight / weight.sum())
+        return changed(source, weight=read_only(weight / weight.sum()))
     groups = int(feed.draw(1)[0])
     return bags_of(Batch(*(array[0] for array in feed.batches)), groups, source)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 from dynamics._model.weights import Weights
 from dynamics.optimizers.table import RULES, Direction, UpdateRule
 from dynamics.support import checks, raised
+from dynamics.support.frozen import changed
 from dynamics.support.origins import described
 
 OPTIMIZERS = tuple(RULES)
@@ -81,7 +82,7 @@ class Schedule:
         steps = checks.positive("steps", steps)
         if self.decay == "constant" or self.steps is not None:
             return self
-        whole = replace(self, steps=steps)
+        whole = changed(self, steps=steps)
         whole._check_order()
         return whole
 
@@ -214,16 +215,20 @@ class Optimizer:
     @cached_property
     def plain(self) -> bool:
         """Whether this is without any option, and what the kernels have themselves."""
-        return self.rule.kernel is not None and self == Optimizer(self.name, self.momentum)
+        return self.rule.kernel is not None and not self._options and self.schedule is None
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        """The options that are numbers, where they are not those of the rule by default."""
+        rule = self.rule
+        usual: dict[str, Any] = {"weight_decay": rule.decay, "decoupled": rule.decoupled, "clip": None}
+        usual |= {"betas": BETAS, "epsilon": EPSILON}
+        return {name: getattr(self, name) for name, default in usual.items() if getattr(self, name) != default}
 
     @property
     def parameters(self) -> dict[str, Any]:
         """Recorded parameters: `Optimizer.of` makes the same of them, but for a schedule that is a function."""
-        found: dict[str, Any] = {"momentum": self.momentum, "optimizer": self.name}
-        usual = Optimizer(self.name, self.momentum)
-        for name in ("weight_decay", "decoupled", "clip", "betas", "epsilon"):
-            if getattr(self, name) != getattr(usual, name):
-                found[name] = getattr(self, name)
+        found: dict[str, Any] = {"momentum": self.momentum, "optimizer": self.name} | self._options
         if "betas" in found:
             found["betas"] = list(found["betas"])
         if isinstance(self.schedule, Schedule):
@@ -255,7 +260,7 @@ class Optimizer:
     def over(self, steps: float) -> Optimizer:
         """The same, with a decay of the learning rates that ends at ``steps`` unless it is known where."""
         steps = checks.positive("steps", steps)
-        return replace(self, schedule=self.schedule.over(steps)) if isinstance(self.schedule, Schedule) else self
+        return changed(self, schedule=self.schedule.over(steps)) if isinstance(self.schedule, Schedule) else self
 
     def factor(self, t: float) -> float:
         """The factor of the learning rates at step or time t."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn
+from dataclasses import fields
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
 from dynamics.support.checks import read_only
+
+_Value = TypeVar("_Value")
 
 
 class Frozen:
@@ -38,3 +41,11 @@ class Frozen:
             if isinstance(value, np.ndarray):
                 read_only(value)
         vars(self).update(state)
+
+
+def changed(value: _Value, **attributes: object) -> _Value:
+    """A copy of a frozen dataclass with other attributes, which are known to be right: nothing is checked again."""
+    copy = object.__new__(type(value))
+    own = {field.name: getattr(value, field.name) for field in fields(value)}  # type: ignore[arg-type]
+    vars(copy).update(own | attributes)
+    return copy

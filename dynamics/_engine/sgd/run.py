@@ -193,12 +193,13 @@ class Run:
         **arguments,
     ) -> None:
         self.source, self.recording = source_of(data), recording
+        optimizer = as_optimizer(optimizer, momentum)
         self.parameters = parameters = checked(momentum=momentum, optimizer=optimizer, **arguments)
         self.step = cast(Step, entry_of(parameters["decoder"], "step").step)
         self.steps, self.record_every = parameters["steps"], parameters["record_every"]
         self.dtype = np.dtype(DTYPES[parameters["dtype"]])
         self.objective = objective = as_objective(objective)
-        self.optimizer = as_optimizer(optimizer, momentum).over(self.steps)
+        self.optimizer = optimizer.over(self.steps)
         start_seed, draw_seed = spawn(seed)
         start = _start(init, self.source.bags, np.random.default_rng(start_seed))
         self.layer = layer = shaped(objective, start)
