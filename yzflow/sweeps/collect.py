@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
 from yzflow.sweeps.runs import Result
 
+_Sign = tuple[str, bytes]  # by which labels are told apart
 # Of a result: (name, dimensions) of its variables, and (dimension, kind of its labels).
 _Form = tuple[tuple[tuple[str, tuple[str, ...]], ...], tuple[tuple[str, str], ...]]
 
@@ -25,9 +26,7 @@ class Collector:
         self.n = n
         self.failed = np.zeros(n, dtype=bool)
         self.errors = [""] * n
-        self._forms: dict[_Form, list[int]] = {}
-        self._blocks: dict[str, dict[tuple, _Block]] = {}
-        self._attributes: dict[str, dict[_Form, tuple[int, Mapping]]] = {}  # of a dimension, and of which first cell
+        self._results: dict[int, Result] = {}
         self._provenance: dict[str, set[str]] = {}
 
     def add(self, cell: int, result: Result) -> None:
@@ -35,20 +34,7 @@ class Collector:
         self.failed[cell], self.errors[cell] = bool(result.error), result.error
         for name, text in result.attributes.items():
             self._provenance.setdefault(name, set()).add(text)
-        form = _form(result)
-        self._forms.setdefault(form, []).append(cell)
-        signed = {dim: _sign(labels) for dim, (labels, _) in result.coordinates.items()}
-        for dim, (_, attributes) in result.coordinates.items():
-            firsts = self._attributes.setdefault(dim, {})
-            if cell < firsts.get(form, (self.n,))[0]:
-                firsts[form] = (cell, attributes)
-        for place, (name, (dims, array, attributes)) in enumerate(result.variables.items()):
-            signature = (form, array.dtype.str, array.shape, *(signed.get(dim) for dim in dims))
-            blocks = self._blocks.setdefault(name, {})
-            if signature not in blocks:
-                labels = [result.coordinates[dim][0] if dim in signed else None for dim in dims]
-                blocks[signature] = _Block(self.n, form, dims, array, labels)
-            blocks[signature].add(cell, place, array, attributes)
+        self._results[cell] = Result(result.variables, result.coordinates)
 
     def variables(self, taken: Collection[str] = ()) -> tuple[dict, dict]:
         """Name -> (dimensions, array with the cells as first axis, attributes), and dimension -> (labels, attributes).
@@ -58,23 +44,34 @@ class Collector:
         taken : collection of str
             Names that no variable and no dimension may have, as they mean something else in the dataset.
         """
-        forms = self._fitting(taken)
-        fitting = {name: [b for b in blocks.values() if b.form in forms] for name, blocks in self._blocks.items()}
-        chosen = sorted(
-            ((name, blocks) for name, blocks in fitting.items() if blocks),
-            key=lambda item: min(block.first[:2] for block in item[1]),
-        )
-        axes = _axes(block for _, blocks in chosen for block in blocks)
+        results = self._fitting(taken)
+        firsts: dict[str, tuple[tuple[str, ...], dict]] = {}
+        different: dict[str, dict[_Sign, np.ndarray]] = {}
+        attributes: dict[str, dict] = {}
+        for result in results.values():
+            for name, (dims, array, known) in result.variables.items():
+                firsts.setdefault(name, (dims, known))
+                for dim, labels in zip(dims, _labels(result, dims, array), strict=True):
+                    different.setdefault(dim, {})[_sign(labels)] = labels
+            for dim, (_, known) in result.coordinates.items():
+                attributes.setdefault(dim, known)
+        axes = {dim: _axis(labels) for dim, labels in different.items()}
         variables = {}
-        for name, blocks in chosen:
-            first = min(blocks, key=lambda block: block.first[:2])
-            variables[name] = (first.dims, _merge(blocks, [axes[dim] for dim in first.dims]), first.first[2])
-        coordinates = {}
-        for dim, axis in axes.items():
-            if axis.labelled:
-                firsts = (first for form, first in self._attributes[dim].items() if form in forms)
-                coordinates[dim] = (axis.labels, min(firsts, key=lambda first: first[0])[1])
-        return variables, coordinates
+        for name, (dims, known) in firsts.items():
+            arrays = {cell: result.variables[name][1] for cell, result in results.items() if name in result.variables}
+            merged = self._empty(tuple(axes[dim][0].size for dim in dims), list(arrays.values()))
+            for cell, array in arrays.items():
+                labels = zip(dims, _labels(results[cell], dims, array), strict=True)
+                merged[(cell, *np.ix_(*(axes[dim][1][_sign(along)] for dim, along in labels)))] = array
+            variables[name] = (dims, merged, known)
+        return variables, {dim: (labels, attributes[dim]) for dim, (labels, _) in axes.items() if dim in attributes}
+
+    def _empty(self, shape: tuple[int, ...], arrays: Sequence[np.ndarray]) -> np.ndarray:
+        """Room for an array of each cell: nan, unless they fill all of it."""
+        dtype = np.result_type(*{array.dtype for array in arrays})
+        if dtype.kind != "f" and (len(arrays) < self.n or any(array.shape != shape for array in arrays)):
+            dtype = np.dtype(np.float64)
+        return np.full((self.n, *shape), np.nan if dtype.kind == "f" else 0, dtype)
 
     def provenance(self) -> dict[str, str]:
         """Attributes of the runs; where runs differ, a JSON list of what they have."""
@@ -83,22 +80,25 @@ class Collector:
             for name, texts in sorted(self._provenance.items())
         }
 
-    def _fitting(self, taken: Collection[str]) -> set[_Form]:
-        """The forms that can stand in one dataset, the most frequent first; runs of the others are marked as failed."""
+    def _fitting(self, taken: Collection[str]) -> dict[int, Result]:
+        """The results that can stand in one dataset; those of the less frequent of two forms are marked as failed."""
+        forms: dict[_Form, list[int]] = {}
+        for cell in sorted(self._results):
+            forms.setdefault(_form(self._results[cell]), []).append(cell)
         dims_of: dict[str, tuple[str, ...]] = {}
         kind_of: dict[str, str] = {}
-        fitting = set()
-        for form, cells in sorted(self._forms.items(), key=lambda item: (-len(item[1]), item[0])):
+        fitting: list[int] = []
+        for form, cells in sorted(forms.items(), key=lambda item: (-len(item[1]), item[0])):
             problem = _problem(form, dims_of, kind_of, taken)
             if problem:
                 self.failed[cells] = True
                 for cell in cells:
                     self.errors[cell] = f"ValueError: {problem}; the run is in the store"
             else:
-                fitting.add(form)
+                fitting += cells
                 dims_of.update(form[0])
                 kind_of.update(form[1])
-        return fitting
+        return {cell: self._results[cell] for cell in sorted(fitting)}
 
 
 def _form(result: Result) -> _Form:
@@ -129,66 +129,24 @@ def _problem(form: _Form, dims_of: Mapping, kind_of: Mapping, taken: Collection[
     return ""
 
 
-class _Block:
-    """Results of one variable that agree in form, type, shape and labels."""
-
-    def __init__(
-        self, n: int, form: _Form, dims: tuple[str, ...], array: np.ndarray, labels: list[np.ndarray | None]
-    ) -> None:
-        self.form, self.dims = form, dims
-        self.labels = [np.arange(size) if own is None else own for own, size in zip(labels, array.shape, strict=True)]
-        self.labelled = [own is not None for own in labels]
-        self.data = np.empty((n, *array.shape), array.dtype)
-        self.present = np.zeros(n, dtype=bool)
-        self.first: tuple[int, int, Mapping] = (n, 0, {})
-
-    def add(self, cell: int, place: int, array: np.ndarray, attributes: Mapping) -> None:
-        self.data[cell], self.present[cell] = array, True
-        if cell < self.first[0]:
-            self.first = (cell, place, attributes)
+def _labels(result: Result, dims: Sequence[str], array: np.ndarray) -> list[np.ndarray]:
+    """Labels along the dimensions of an array of a result, numbers from 0 on where it has none."""
+    known = result.coordinates
+    return [known[dim][0] if dim in known else np.arange(size) for dim, size in zip(dims, array.shape, strict=True)]
 
 
-class _Axis:
-    """The union of what runs have along a dimension: their one order of labels, or all labels in rising order."""
-
-    def __init__(self, different: Sequence[np.ndarray], labelled: bool) -> None:
-        self.labelled = labelled
-        self.sole = len(different) == 1
-        dtype = np.result_type(*different)
-        # Of integers that the common type would round, the texts.
-        self._words = any(own.dtype.kind in "iu" and own.astype(dtype).tolist() != own.tolist() for own in different)
-        self.labels = different[0] if self.sole else np.unique(np.concatenate([self._cast(own) for own in different]))
-
-    def _cast(self, labels: np.ndarray) -> np.ndarray:
-        return np.array([str(label) for label in labels.tolist()], dtype=str) if self._words else labels
-
-    def places(self, own: np.ndarray) -> np.ndarray:
-        """Where the labels of a run are."""
-        return np.arange(own.size) if self.sole else np.searchsorted(self.labels, self._cast(own))
-
-
-def _sign(labels: np.ndarray) -> tuple:
+def _sign(labels: np.ndarray) -> _Sign:
     return labels.dtype.str, labels.tobytes()
 
 
-def _axes(blocks: Iterable[_Block]) -> dict[str, _Axis]:
-    found: dict[str, tuple[dict, bool]] = {}
-    for block in blocks:
-        for dim, labels, labelled in zip(block.dims, block.labels, block.labelled, strict=True):
-            found.setdefault(dim, ({}, labelled))[0][_sign(labels)] = labels
-    return {dim: _Axis(list(different.values()), labelled) for dim, (different, labelled) in found.items()}
-
-
-def _merge(blocks: Sequence[_Block], axes: Sequence[_Axis]) -> np.ndarray:
-    n, shape = blocks[0].data.shape[0], tuple(axis.labels.size for axis in axes)
-    if len(blocks) == 1 and blocks[0].present.all() and all(axis.sole for axis in axes):
-        return blocks[0].data
-    whole = sum(block.present.sum() for block in blocks) == n and all(block.data.shape[1:] == shape for block in blocks)
-    dtype = np.result_type(*(block.data.dtype for block in blocks))
-    dtype = dtype if whole or dtype.kind == "f" else np.dtype(np.float64)
-    merged = np.empty((n, *shape), dtype) if whole else np.full((n, *shape), np.nan, dtype)
-    for block in blocks:
-        cells = np.flatnonzero(block.present)
-        places = [axis.places(own) for axis, own in zip(axes, block.labels, strict=True)]
-        merged[np.ix_(cells, *places)] = block.data[cells]
-    return merged
+def _axis(different: Mapping[_Sign, np.ndarray]) -> tuple[np.ndarray, dict[_Sign, np.ndarray]]:
+    """The one order of labels that runs have, or all labels in rising order; and where those of each run are."""
+    every = list(different.values())
+    if len(every) == 1:
+        return every[0], {sign: np.arange(every[0].size) for sign in different}
+    dtype = np.result_type(*{labels.dtype for labels in every})
+    # Of integers that the common type would round, the texts.
+    if any(labels.dtype.kind in "iu" and labels.astype(dtype).tolist() != labels.tolist() for labels in every):
+        every = [np.array([str(label) for label in labels.tolist()], dtype=str) for labels in every]
+    union = np.unique(np.concatenate(every))
+    return union, {sign: np.searchsorted(union, labels) for sign, labels in zip(different, every, strict=True)}
