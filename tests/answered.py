@@ -27,7 +27,6 @@ from yzflow.papers.scan_and_snap import survival as rows
 from yzflow.sweeps import cache
 
 READ_ALONE = {
-    "yzflow-trajectory-1": "loaded, and run again by `rerun`, which compares",
     "yzflow-run-1": "loaded, and run again by `rerun`, which compares",
     "yzflow-bags-2": "data",
     "yzflow-flow-ensemble-1": "loaded; the folder of an ensemble is what is gone on with",
@@ -188,16 +187,6 @@ ANSWERED: dict[str, dict[str, Question]] = {
         "sweep": Question(
             swept, "yzflow.sweeps.runs:run", {"an option": {"a": [2]}, "a seed": {"seeds": [1]}}, versions=False
         ),
-        "figure": Question(
-            trajectory,
-            "dynamics.flow:_integrate",
-            OTHER_CLASSES
-            | {"a rate": {"eta_z": 0.4}, "a decoder": {"decoder": "modified"}}
-            | {"code of its name": {"simulate": slowed}},
-        ),
-        "figure of a field": Question(
-            trajectory_of_field, "dynamics.flow:_integrate", {"code": {"gradient": mixed_with(0.2)}}
-        ),
         "survival": Question(
             table,
             "yzflow.audits.survival:measured_by",
@@ -214,6 +203,18 @@ ANSWERED: dict[str, dict[str, Question]] = {
             "yzflow.fuzzing.blocks:draw_block",
             {"a seed": {"seed": 4}, "a tolerance": {"tolerance": 0.5}, "more": {"examples": 2}},
             slow=True,
+        ),
+    },
+    "yzflow-trajectory-1": {
+        "figure": Question(
+            trajectory,
+            "dynamics.flow:_integrate",
+            OTHER_CLASSES
+            | {"a rate": {"eta_z": 0.4}, "a decoder": {"decoder": "modified"}}
+            | {"code of its name": {"simulate": slowed}},
+        ),
+        "figure of a field": Question(
+            trajectory_of_field, "dynamics.flow:_integrate", {"code": {"gradient": mixed_with(0.2)}}
         ),
     },
     "": {

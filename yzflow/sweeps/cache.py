@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable
 from dataclasses import asdict, is_dataclass
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
 import dynamics
 from dynamics import SequenceClasses, Trajectory, version
 from dynamics.fields.table import code_of
 from dynamics.support import checks
 from dynamics.support.calls import data_key
-from yzflow.sweeps.runs import Result, Task, key
+from dynamics.support.netcdf import kept
+from dynamics.trajectory import FORMAT
+from yzflow.sweeps.runs import Task, key
 from yzflow.sweeps.store import Store
 
-_BESIDE = "coordinates beside dimensions"
 # Raise it when trajectories change.
 _VERSION = 2
 
@@ -34,8 +33,8 @@ def trajectory(
 ) -> Trajectory:
     """``simulate(classes, **arguments)``, from the store if it is there; without a store, just simulated.
 
-    A trajectory is kept by all that is asked of its data, by the code of a decoder from outside and by the version of
-    yzflow.
+    A trajectory is kept in a file of its own beside the runs of the store, by all that is asked of its data, by the
+    code of a decoder from outside and by the version of yzflow.
 
     Parameters
     ----------
@@ -62,13 +61,10 @@ def trajectory(
     task = Task(f"trajectory:{name}", simulate, version=_VERSION)  # type: ignore[arg-type]
     seed = settings.pop("seed", 0)
     asked = {"data": data_key("classes", classes), "yzflow": version.__version__, **settings}
-    identity = task.identity(asked, seed)
-    found = store.read(key(identity))
-    if found is not None:
-        return Trajectory(_dataset(found[1]))
-    made = simulate(classes, progress=progress, **arguments)
-    store.write(identity, _result(made.dataset))
-    return made
+    path = store.path / f"{key(task.identity(asked, seed))}.nc"
+    return Trajectory(
+        kept(path, FORMAT, "a trajectory", lambda: simulate(classes, progress=progress, **arguments).dataset)
+    )
 
 
 def _plain(name: str, value: Any) -> Any:
@@ -85,30 +81,3 @@ def _plain(name: str, value: Any) -> Any:
     ):
         raise checks.reject(name, "be a finite number, a word, a boolean, None or a Solver", checks.brief(value))
     return value
-
-
-def _result(dataset: xr.Dataset) -> Result:
-    variables = {
-        name: (tuple(map(str, variable.dims)), variable.values, dict(variable.attrs))
-        for name, variable in dataset.data_vars.items()
-    }
-    coordinates, beside = {}, []
-    for name, variable in dataset.coords.items():
-        if variable.dims == (name,):
-            coordinates[name] = (variable.values, dict(variable.attrs))
-        else:  # labels beside those of a dimension are kept as a variable
-            beside.append(name)
-            values = variable.values.astype(str) if variable.dtype == object else variable.values  # names
-            variables[name] = (tuple(map(str, variable.dims)), values, dict(variable.attrs))
-    return Result(variables, coordinates, attributes={_BESIDE: json.dumps(beside), **dataset.attrs})
-
-
-def _dataset(result: Result) -> xr.Dataset:
-    coordinates = {dim: (dim, labels, attributes) for dim, (labels, attributes) in result.coordinates.items()}
-    attributes = dict(result.attributes)
-    beside = json.loads(attributes.pop(_BESIDE))
-    variables = {
-        name: (dims, values.astype(object) if values.dtype.kind == "U" else values, own)
-        for name, (dims, values, own) in result.variables.items()
-    }
-    return xr.Dataset(variables, coordinates, attributes).set_coords(beside)

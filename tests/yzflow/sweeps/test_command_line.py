@@ -154,7 +154,7 @@ def test_a_figure_in_another_format_simulates_nothing_again(folder, monkeypatch)
 @pytest.mark.parametrize(("number", "runs"), [(3, 4), (5, 3)])
 def test_trajectories_of_figures_are_kept(folder, monkeypatch, number, runs):
     first = figures.find(str(number))(store=folder / "kept")
-    assert len(Store(folder / "kept")) == runs
+    assert len(list((folder / "kept").glob("*.nc"))) == runs
     for simulate in ("dynamics._engine.sgd.steps.sgd_steps", "scipy.integrate.solve_ivp"):
         monkeypatch.setattr(simulate, None)
     again = figures.find(str(number))(store=folder / "kept")
@@ -177,7 +177,21 @@ def test_kept_trajectories_are_told_apart_and_come_back_as_they_were(folder):
         for simulate, classes, arguments in settings:
             kept = cache.trajectory(simulate, classes, store=folder / "store", **arguments)
             xr.testing.assert_identical(kept.dataset, simulate(classes, **arguments).dataset)
-    assert len(Store(folder / "store")) == 4
+    assert len(list((folder / "store").glob("*.nc"))) == 4 and len(Store(folder / "store")) == 0
+
+
+def test_a_damaged_kept_trajectory_is_made_again(folder):
+    classes = SequenceClasses.single_common_token(2, 5)
+
+    def asked():
+        return cache.trajectory(gradient_flow, classes, store="store", eta_y=1.0, eta_z=1.0, t_end=2.0).dataset
+
+    first, (path,) = asked(), Path("store").glob("*.nc")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:900] + bytes([whole[900] ^ 1]) + whole[901:])
+    with pytest.warns(UserWarning, match=r"its checksum is wrong\): set aside as .*, what it held is made again"):
+        xr.testing.assert_identical(asked(), first)
+    assert path.read_bytes() == whole and path.with_name(f"{path.name}.damaged").exists()
 
 
 def test_figures_have_numbers_and_names():
