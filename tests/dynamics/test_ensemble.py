@@ -14,7 +14,7 @@ import xarray as xr
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numba import njit
-from strategies import SEEDS, Population, bags, sequence_classes
+from strategies import SEEDS, sequence_classes
 
 from dynamics import Layer, Limits, Objective, SequenceClasses, gradient_flow, gradient_flow_ensemble
 from dynamics._engine import chunks, lane_field, one_by_one
@@ -413,16 +413,6 @@ def test_a_sequence_is_the_same_in_any_number_of_chunks():
     one, two = (gradient_flow_ensemble(given, t_end=20.0, threads=threads) for threads in (1, 2))
     assert one["z"].notnull().all() and one["z"].sel(time=20.0).std("setting").min() > 0
     assert two.equals(one)
-
-
-@given(bags(soft=True))
-def test_soft_targets_go_one_by_one(data):
-    own = gradient_flow_ensemble([(Population(data), 0.5, 0.5)], t_end=1.0)
-    run = gradient_flow(data, eta_y=0.5, eta_z=0.5, t_end=1.0, times=[1.0])
-    entries = one_by_one.Entries.of(data)
-    np.testing.assert_allclose(
-        own["z"][0].sel(kind=entries.kinds()), run.dataset["z"].values[:, entries.query, entries.token], atol=1e-9
-    )
 
 
 def grid():

@@ -1,17 +1,16 @@
 """Slopes kept as factors: the same derivative, the same sums over stages and the same steps as with slopes in full."""
 
 import numpy as np
-import pytest
 import scipy.integrate
 import strategies
 from hypothesis import given
 from hypothesis import strategies as st
 from numba import njit
 
-from dynamics import Layer, Objective, SequenceClasses, Solver, gradient_flow
+from dynamics import Layer, Objective, SequenceClasses
 from dynamics._engine import steps, tableau
 from dynamics._engine.factors import FactoredDop853, Factors, factors_of
-from dynamics._model import factored, frames
+from dynamics._model import factored
 from dynamics.fields.full import Full
 from dynamics.fields.modified import Modified
 from dynamics.fields.system import Setting, has
@@ -146,23 +145,6 @@ def test_large_flows_take_the_steps_of_scipy(monkeypatch):
     assert ours.s == end
     np.testing.assert_allclose(ours.state, scipys.y, atol=1e-10)
     np.testing.assert_array_equal(ours.interpolate(np.array([end, end])), [ours.state, ours.state])
-
-
-@pytest.mark.parametrize("time_scale", ["linear", "log"])
-def test_the_flow_is_the_same(time_scale, monkeypatch):
-    data, solver = classes(12), Solver(time_scale=time_scale)
-    options = {**RATES, "t_end": 500.0, "n_times": 23, "rtol": 1e-9, "atol": 1e-11, "solver": solver}
-    plain = gradient_flow(data, **options)
-    taken, begin = [], Factors.begin
-    monkeypatch.setattr(steps, "LARGE", 1)
-    monkeypatch.setattr(frames, "_VARIABLES", 0)  # no step in one kernel
-    monkeypatch.setattr(Factors, "begin", lambda self: (taken.append(self), begin(self)))
-    factored = gradient_flow(data, **options)
-    assert len(taken) > 10
-    assert plain.dataset.attrs["method"] == factored.dataset.attrs["method"] == "DOP853"
-    for name in ("attention", "loss", "z_velocity"):
-        np.testing.assert_allclose(factored.dataset[name], plain.dataset[name], atol=1e-9)
-    np.testing.assert_allclose(factored.final.Y, plain.final.Y, atol=1e-8)
 
 
 def test_other_flows_keep_their_slopes_in_full(monkeypatch):

@@ -35,7 +35,6 @@ from dynamics import (
     sgd_many,
     stochastic_flow,
 )
-from dynamics._engine.solver import METHODS
 from dynamics.optimizers.table import RULES, UpdateRule
 
 pytestmark = pytest.mark.usefixtures("table")
@@ -64,27 +63,6 @@ def known(times, classes=CLASSES):
         velocity, (0, times[-1]), np.zeros(cut + start.Y.size), "DOP853", t_eval=times, rtol=1e-11, atol=1e-13
     ).y.T
     return found[:, :cut], found[:, cut:].reshape(-1, *start.Y.shape)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("symmetric", [True, False])
-@pytest.mark.parametrize("method", METHODS)
-def test_a_field_is_itself_by_every_method_and_reduction(method, symmetric):
-    register_field(Field("tilted", tilted, symmetric=symmetric))
-    times = np.array([1.0, 8.0, 40.0])
-    Z, Y = known(times)
-    for reduce in ("auto", "none"):
-        solver = Solver(method=method, reduce=reduce)
-        flow = gradient_flow(CLASSES, **RATES, t_end=40.0, times=times, decoder="tilted", solver=solver, **TIGHT)
-        np.testing.assert_allclose(flow.dataset["z"].values[:, 0], Z, rtol=1e-6, atol=1e-8)
-        np.testing.assert_allclose(flow.dataset["y"].values, Y, rtol=1e-6, atol=1e-8)
-        assert ("variables in place of" in flow.dataset.attrs["reduction"]) == (symmetric and reduce == "auto")
-        np.testing.assert_allclose(flow.dataset["loss"].values[-1], flow.final.loss(CLASSES.population()), rtol=1e-12)
-        rate = (
-            RATES["eta_z"]
-            * direct(Z[-1], Y[-1], CLASSES.probabilities.toarray(), CLASSES.class_weights, flow.final.multiplicity)[0]
-        )
-        np.testing.assert_allclose(flow.dataset["z_velocity"].values[-1, 0], rate, rtol=1e-4, atol=1e-9)
 
 
 @pytest.mark.parametrize("share", [0.0, 1.0])

@@ -56,31 +56,6 @@ def richardson_rk4(derivative, state, t_end, steps):
     return [f + (f - c) / 15 for c, f in zip(coarse, fine, strict=True)]
 
 
-@pytest.mark.parametrize("decoder", DECODERS)
-@pytest.mark.parametrize("vocab_size", [3, 9])
-def test_flow_is_the_one_of_the_formulas(decoder, vocab_size):
-    """Against RK4 on right-hand sides written with dense matrices from Lemma 1, Lemma 3 and (10)."""
-    classes = small_classes(vocab_size)
-    data = classes.population()
-    eta_y, eta_z, t_end = 2.0, 1.5, 8.0
-    Z = np.zeros((2, 5))
-    second = 0.0 if decoder == "theory" else np.zeros((5, vocab_size))
-    formula = getattr(reference, f"{decoder}_flow")
-
-    def derivative(z, other):
-        dz, d_other = formula(data, z, other)
-        return eta_z * dz, eta_y * d_other
-
-    Z, second = richardson_rk4(derivative, [Z, second], t_end, 100)
-    trajectory = run(classes, decoder, eta_y=eta_y, eta_z=eta_z, t_end=t_end, rtol=1e-12, atol=1e-14)
-    assert np.abs(Z).max() > 0.1  # far enough to see every term
-    assert reference.scaled_difference(trajectory.final.Z, Z) < 1e-9
-    if decoder == "theory":
-        np.testing.assert_allclose(trajectory.dataset["h"].values[-1], second, rtol=1e-9)
-    else:
-        assert reference.scaled_difference(trajectory.final.expand().Y, second) < 1e-9
-
-
 @given(strategies.sequence_classes(max_unseen=5), moving_decoders, strategies.SEEDS)
 def test_velocity_of_random_classes_follows_the_formulas(classes, decoder, seed):
     """At a random layer, with class probabilities of any kind."""
@@ -151,15 +126,6 @@ def test_error_falls_with_rtol(decoder):
     assert all(error < 10 * rtol for error, rtol in zip(errors, (1e-3, 1e-5, 1e-7, 1e-9), strict=True)), errors
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("decoder", DECODERS)
-def test_methods_agree(decoder, method):
-    best = logits(run(small_classes(), decoder, rtol=1e-12, atol=1e-14))
-    other = logits(run(small_classes(), decoder, method=method, rtol=1e-6, atol=1e-9))
-    assert reference.scaled_difference(other, best) < 1e-4
-    assert reference.scaled_difference(other, best) > 0 or method == "DOP853"
-
-
 @pytest.mark.parametrize("decoder", DECODERS)
 @pytest.mark.parametrize("reduce", ["auto", "none"])
 def test_our_steps_are_those_of_scipys_integrator(decoder, reduce):
@@ -172,18 +138,6 @@ def test_our_steps_are_those_of_scipys_integrator(decoder, reduce):
     assert scipys.dataset.attrs["method"] == "scipy DOP853"
     assert reference.scaled_difference(logits(ours), logits(scipys)) < 1e-11
     assert reference.scaled_difference(logits(other), logits(scipys)) > 1e-7
-
-
-@pytest.mark.parametrize("decoder", DECODERS)
-@pytest.mark.parametrize("method", ["DOP853", "LSODA"])
-def test_linear_and_log_time_agree(decoder, method):
-    times = [0.0, 0.3, 100.0, 1000.0]
-    one, other = (
-        run(small_classes(), decoder, t_end=1000, times=times, time_scale=scale, rtol=1e-9, method=method)
-        for scale in ("linear", "log")
-    )
-    assert reference.scaled_difference(logits(other), logits(one)) < 1e-6
-    np.testing.assert_allclose(other.dataset["z_velocity"], one.dataset["z_velocity"], rtol=1e-4, atol=1e-9)
 
 
 @given(st.lists(st.floats(0, 50), min_size=1, max_size=8, unique=True).map(sorted), st.sampled_from(["linear", "log"]))

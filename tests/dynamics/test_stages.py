@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from dynamics import Bags, Layer, Objective, SequenceClasses, Solver, gradient_flow
+from dynamics import Bags, Layer, Objective, SequenceClasses, gradient_flow
 from dynamics._engine.stages import Trial, take
 from dynamics._engine.tableau import E3, E5, EXTENDED, STAGES, A
 from dynamics._model import frames
@@ -91,22 +91,6 @@ def test_a_step_is_that_of_the_tableau(flow, size):
     lost = 1e-13 * (np.abs(step).max() / scale.min()) ** 2
     np.testing.assert_allclose(found[:2], [(((e @ step) / scale) ** 2).sum() for e in (E5, E3)], rtol=1e-6, atol=lost)
     np.testing.assert_allclose(found[2:], [apart @ apart, ends @ ends], rtol=1e-9, atol=1e-24)
-
-
-@settings(max_examples=15)
-@given(SEEDS, st.sampled_from(["linear", "log"]), st.sampled_from(["plain", "symmetric"]))
-def test_flows_are_those_with_calls_between_the_stages(seed, time_scale, kind):
-    rng = np.random.default_rng(seed)
-    data = bags_of(rng) if kind == "plain" else SequenceClasses.single_common_token(3, 9, common=rng.uniform(0.1, 1))
-    setting = {"eta_y": 0.5, "eta_z": rng.uniform(0.1, 2), "t_end": 300.0, "times": [0.5, 20.0, 300.0]}
-    setting |= {"solver": Solver(time_scale=time_scale), "rtol": 1e-9, "atol": 1e-12}
-    one = gradient_flow(data, **setting)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(frames, "_VARIABLES", 0)
-        other = gradient_flow(data, **setting)
-    for name in ("Z", "Y"):
-        np.testing.assert_allclose(getattr(one.final, name), getattr(other.final, name), atol=1e-10)
-    np.testing.assert_allclose(one.dataset["loss"], other.dataset["loss"], rtol=1e-10, atol=1e-14)
 
 
 def test_an_exact_solution():
