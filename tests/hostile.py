@@ -165,6 +165,12 @@ class Refusal(NamedTuple):
         return f"{self}: not refused"
 
 
+def call_of(calls, name: str):
+    """The call of a name, or of the only name that ends in it."""
+    [known] = [name] if name in calls else [known for known in calls if known.endswith("." + name)]
+    return calls[known]
+
+
 def refused(function, arguments, rows: Sequence[tuple]) -> None:
     """Each bad value is refused by a call that is valid but for it."""
     complaints = [Refusal(*row).complaint(function, arguments) for row in rows]

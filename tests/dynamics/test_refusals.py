@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from driving import ROOT
-from hostile import Table, refused, refused_everywhere
+from hostile import Table, call_of, refused, refused_everywhere
 from matplotlib.figure import Figure
 from own_flows import Logistic
 from rules import RULES
@@ -553,11 +553,6 @@ def table(tmp_path_factory):
         yield table | more_calls(table)
 
 
-def named(table, name):
-    [known] = [name] if name in table else [known for known in table if known.endswith("." + name)]
-    return table[known]
-
-
 @pytest.mark.parametrize("arguments", RULES)
 def test_a_rule_holds_wherever_its_argument_is(table, arguments):
     refused_everywhere(table, arguments.split(), RULES[arguments], but=OTHERWISE)
@@ -565,4 +560,4 @@ def test_a_rule_holds_wherever_its_argument_is(table, arguments):
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_bad_value_is_refused_by_its_name_the_rule_and_the_value(table, name):
-    refused(*named(table, name), REFUSED[name])
+    refused(*call_of(table, name), REFUSED[name])

@@ -88,11 +88,6 @@ def test_documented_example():
     assert doctest.testmod(theory.symbolic).attempted > 0
 
 
-def test_unknown_relation_is_refused():
-    with pytest.raises(ValueError, match="`relation` must be one of"):
-        has_sign(X, "== 0")
-
-
 def test_undecided_counts_as_failure():
     unknown = sp.Function("f")(X)
     derivation = Derivation("none", {"zero": sp.Integer(0), "f": unknown}, {"sign of f": (unknown, "> 0")})
@@ -204,18 +199,5 @@ def test_parts_of_a_proof_are_joined_and_none_is_lost():
 
 
 def test_nothing_proves_nothing():
-    with pytest.raises(ValueError, match="`vanishing` must hold an expression where `signed` has none, but got none"):
-        Derivation("Lemma", {}, sizes={})
     x = sp.Symbol("x", positive=True)
     assert Derivation("Lemma", {}, {"x": (x, "> 0")}, sizes={}).failures() == []
-
-
-@pytest.mark.parametrize("value", [None, True, "0", sp.true, sp.Eq(sp.Symbol("x"), 1)])
-def test_what_vanishes_is_an_expression(value):
-    with pytest.raises(ValueError, match="`vanishing` must hold an expression for 'a', but got "):
-        Derivation("Lemma", {"a": value}, sizes={})
-
-
-def test_a_proof_that_returns_nothing_is_named():
-    with pytest.raises(ValueError, match="`prove` must return a Derivation, but got None"):
-        derived(lambda: None)

@@ -54,22 +54,6 @@ def test_a_proof_says_for_which_sizes_or_has_no_label():
     assert str(label) == "proved at K = 2, 3 and (N, q) = (4, 3), (5, 3) (in words: induction)"
 
 
-@pytest.mark.parametrize(
-    ("trust", "scope", "prose", "message"),
-    [
-        (Trust.PROVED, {"K": (3,)}, (), "`scope` must be empty for a proof of all sizes"),
-        (Trust.PROVED_AT_SIZES, {}, (), "`scope` must say where what is proved at sizes is so"),
-        (Trust.MEASURED, {}, (), "`scope` must say where what is measured is so"),
-        (Trust.ENCLOSED, {}, (), "`scope` must say where what is enclosed is so"),
-        (Trust.ARGUED, {}, (), "`prose` must give the reason"),
-        (Trust.NOT_EXAMINED, {}, (), "`prose` must give the reason"),
-    ],
-)
-def test_a_label_without_its_scope_is_refused(trust, scope, prose, message):
-    with pytest.raises(ValueError, match=message):
-        Label(trust, scope, prose)
-
-
 def test_the_summary_is_the_weakest_needed_part():
     proof, sizes = Label(Trust.PROVED), Label(Trust.PROVED_AT_SIZES, {"K": (3,)})
     measured = Label(Trust.MEASURED, {"error": 0.1}, needed=False)

@@ -170,21 +170,3 @@ def test_velocities_without_decay():
     plain = gradient_flow(CLASSES, t_end=1.0, init=run.final, n_times=3, **own).dataset["z_velocity"][0]
     np.testing.assert_allclose(seen, plain, rtol=1e-6, atol=1e-12)
     assert not np.allclose(run.dataset["z_velocity"][-1], plain, rtol=1e-2)
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: changed.Smoothed(**{**SIZES, "vocab_size": 1}, label_smoothing=0.1), "`vocab_size` must be"),
-        (lambda: changed.Smoothed(**SIZES, label_smoothing=1.0), "`label_smoothing` must be"),
-        (lambda: changed.Smoothed(**SIZES, label_smoothing=0.0), "`label_smoothing` must be positive"),
-        (lambda: changed.Decayed(**SIZES, weight_decay=0.0), "`weight_decay` must be positive"),
-        (lambda: changed.Decayed(**{**SIZES, "eta_y": -1}, weight_decay=0.1), "`eta_y` must be positive"),
-        (lambda: KINDS["decayed"][0].h(-1.0), "`t` must"),
-        (lambda: KINDS["smoothed"][0].gamma_integral(1.0, eta_z=0.0), "`eta_z` must be positive"),
-        (lambda: changed.momentum_clock(1.0, momentum=1.0), "`momentum` must"),
-    ],
-)
-def test_bad_values(make, message):
-    with pytest.raises(ValueError, match=message):
-        make()

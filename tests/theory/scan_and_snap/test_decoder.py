@@ -327,50 +327,6 @@ def test_input_is_not_changed():
     np.testing.assert_array_equal(t, [0.0, 1.0, 1e305])
 
 
-GOOD = {"vocab_size": 10, "n_classes": 3, "eta_y": 0.5, "eta_z": 0.5}
-TAKES = {
-    decoder.h: ("t", "vocab_size", "eta_y"),
-    decoder.h_steps: ("n_steps", "vocab_size", "eta_y"),
-    decoder.gamma: ("t", "vocab_size", "n_classes", "eta_y"),
-    decoder.gamma_integral: ("t", "vocab_size", "n_classes", "eta_y", "eta_z"),
-    decoder.transition_time: ("vocab_size", "n_classes", "eta_y"),
-    decoder.scanning_time: ("vocab_size", "n_classes", "eta_y"),
-    decoder.snapping_time: ("vocab_size", "n_classes", "eta_y"),
-    decoder.peak_gamma: ("vocab_size",),
-    decoder.Decoder: ("vocab_size", "n_classes", "eta_y"),
-}
-BAD = [
-    ("t", -1.0, "`t` must be non-negative, but got -1.0"),
-    ("t", [0.0, np.nan], "`t` must hold finite numbers, but got nan at index 1"),
-    ("t", np.inf, "`t` must hold finite numbers"),
-    ("t", "soon", "`t` must be an array of numbers"),
-    ("n_steps", -1, "`n_steps` must be at least 0, but got -1"),
-    ("n_steps", 3.0, "`n_steps` must be an integer"),
-    ("vocab_size", 1, "`vocab_size` must be at least 2, but got 1"),
-    ("vocab_size", 10.0, "`vocab_size` must be an integer"),
-    ("vocab_size", 2**53 + 1, r"`vocab_size` must be at most 2\*\*53"),
-    ("n_classes", 0, "`n_classes` must be at least 1, but got 0"),
-    ("n_classes", 11, "`n_classes` must be at most `vocab_size` = 10, but got 11"),
-    ("n_classes", True, "`n_classes` must be an integer"),
-    ("eta_y", -0.5, "`eta_y` must be positive, but got -0.5"),
-    ("eta_y", 0, "`eta_y` must be positive"),
-    ("eta_y", np.nan, "`eta_y` must be a positive finite number, but got nan"),
-    ("eta_z", 0.0, "`eta_z` must be positive, but got 0.0"),
-    ("eta_z", "1", "`eta_z` must be a positive finite number"),
-]
-
-
-@pytest.mark.parametrize(
-    "function, name, value, message",
-    [(function, *bad) for function, names in TAKES.items() for bad in BAD if bad[0] in names],
-)
-def test_bad_input(function, name, value, message):
-    arguments = {n: GOOD.get(n, 1) for n in TAKES[function]}
-    function(**arguments)
-    with pytest.raises(ValueError, match=message):
-        function(**{**arguments, name: value})
-
-
 def test_arguments_after_the_first_are_keywords():
     with pytest.raises(TypeError, match="positional"):
         decoder.h(1.0, 10, 0.5)

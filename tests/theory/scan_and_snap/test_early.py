@@ -53,8 +53,3 @@ def test_common_tokens_gain_first_where_one_next_token_dominates():
         drift = initial_drift(Bags.from_dense(np.zeros(8, int), target, counts, weight)).toarray()[0]
         assert np.sign(drift[0]) == sign
         assert np.sign(drift[1]) == -sign
-
-
-def test_distributions_are_refused():
-    with pytest.raises(ValueError, match="`bags` must have next tokens, but got distributions"):
-        initial_drift(Bags.from_dense([0], [[0.5, 0.5]], [[1.0]]))

@@ -139,30 +139,3 @@ def test_the_rate_of_false_distinct_tokens_is_kept_at_the_worst_shares():
     # P[Bin(40, 1/2) >= 25] = 0.077 is the largest below 0.1; at the level 0.2 itself it would be 2 P[.. >= 23] = 0.43.
     assert rate == pytest.approx(2 * scipy.stats.binom.sf(24, trials, 0.5))
     assert rate < level < 2 * scipy.stats.binom.sf(22, trials, 0.5)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({}, "`share` must be given, or `lift`, and not both"),
-        ({"share": 0.5, "lift": 2.0}, "`share` must be given, or `lift`, and not both"),
-        ({"share": 1.0}, "`share` must be below 1, but got 1.0"),
-        ({"lift": 1.0}, "`lift` must be above 1, but got 1.0"),
-        ({"share": 0.5, "level": 0.7}, "`level` must be at most 0.5, but got 0.7"),
-        ({"share": 0.5, "token": 1}, r"`token` must hold indices in [0, 1)"),
-        ({"share": 0.5, "next_token": 2}, r"`next_token` must hold indices in [0, 2)"),
-        ({"share": 0.5, "token": [0, 0], "next_token": [0, 0, 0]}, "`next_token` must broadcast against `token`"),
-    ],
-)
-def test_refused(arguments, message):
-    arguments = {"token": 0, "next_token": 0} | arguments
-    with pytest.raises(ValueError) as refused:
-        TokenEstimates(sequences([3, 2])).kind(**arguments)
-    assert str(refused.value).startswith(message)
-
-
-def test_refused_bags():
-    with pytest.raises(ValueError, match="`bags` must have next tokens"):
-        TokenEstimates(Bags.from_dense([0], [[0.5, 0.5]], [[1.0]]))
-    with pytest.raises(ValueError, match="`bags` must have equal weights"):
-        TokenEstimates(Bags.from_dense([0, 0], [0, 1], [[1.0], [1.0]], [0.4, 0.6]))

@@ -31,21 +31,6 @@ def test_both_halves_hold_only_above_the_stated_vocabulary():
         assert tokens.weak_correlation(matrix, vocab_size=vocab_size).holds is holds
 
 
-@pytest.mark.parametrize(
-    ("overlap", "vocab_size", "message"),
-    [
-        ([[1.0, 0.5]], 10, "`overlap` must be square"),
-        ([[1.0, 0.5], [0.4, 1.0]], 10, "`overlap` must be symmetric with ones on the diagonal"),
-        ([[2.0, 0.5], [0.5, 1.0]], 10, "`overlap` must be symmetric with ones on the diagonal"),
-        ([[1.0, np.nan], [np.nan, 1.0]], 10, "`overlap` must hold finite numbers"),
-        ([[1.0, 0.5], [0.5, 1.0]], 1, "`vocab_size` must be at least 2"),
-    ],
-)
-def test_bad_input(overlap, vocab_size, message):
-    with pytest.raises(ValueError, match=message):
-        tokens.weak_correlation(overlap, vocab_size=vocab_size)
-
-
 def test_columns_are_alike_as_far_as_their_smallest_and_largest_numbers_are():
     assert tokens.alike(np.array([[0.2, 0.5], [0.1, 0.5]])) == pytest.approx(0.5)
     assert tokens.alike(np.array([[0.2, 0.0], [0.1, 0.5]])) == 0
