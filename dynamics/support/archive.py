@@ -91,14 +91,7 @@ def load(
     OSError
         If it is not there or cannot be read.
     """
-    content = sealed.read(path, what, name=name)
-    try:
-        header, arrays = decode(content)
-    except ValueError:
-        raise sealed.another(path, what, content, name=name) from None
-    if header.get("format") != file_format:
-        raise sealed.another(path, what, content, name=name)
-    return header, arrays
+    return sealed.load(path, file_format, what, decode, name=name)
 
 
 def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:

@@ -15,7 +15,7 @@ import lazy_loader
 import numpy as np
 
 from dynamics.support import checks, files, sealed
-from dynamics.support.formats import NETCDF, OTHER, format_of
+from dynamics.support.formats import OTHER, format_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -51,14 +51,7 @@ def load_dataset(path: str | os.PathLike, file_format: str, what: str, *, name: 
     FileNotFoundError
         If there is none.
     """
-    content = sealed.read(path, what, name=name)
-    try:
-        dataset = decode(sealed.body(content)) if content.startswith(NETCDF) else None
-    except ValueError:
-        dataset = None
-    if dataset is None or dataset.attrs.get("format") != file_format:
-        raise sealed.another(path, what, content, name=name)
-    return dataset
+    return sealed.load(path, file_format, what, lambda content: decode(sealed.body(content)), name=name)
 
 
 def kept(path: str | os.PathLike | None, file_format: str, what: str, make: Callable[[], xr.Dataset]) -> xr.Dataset:

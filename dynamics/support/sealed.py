@@ -13,13 +13,17 @@ import os
 import re
 import secrets
 import warnings
+from collections.abc import Callable
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from dynamics import version
 from dynamics.support import checks, distributions, files
 from dynamics.support.formats import ARCHIVE, NETCDF, format_of
+
+Content = TypeVar("Content")
 
 DIGITS = 64
 FILES = "yzflow.files"
@@ -128,14 +132,39 @@ def read(path: str | os.PathLike, what: str, *, name: str = "path") -> bytes:
     return content
 
 
+def load(
+    path: str | os.PathLike, file_format: str, what: str, decode: Callable[[bytes], Content], *, name: str = "path"
+) -> Content:
+    """The content of a sealed file, by ``decode``, if it says that it has the format ``file_format``.
+
+    Raises
+    ------
+    Damaged
+        If a byte is not as it was written.
+    ValueError
+        If it is another file, or none that ``decode`` takes; ``what`` it is to be goes into the message.
+    OSError
+        If it is not there or cannot be read.
+    """
+    content = read(path, what, name=name)
+    if _said(content) == file_format:
+        with suppress(ValueError):
+            return decode(content)
+    raise another(path, what, content, name=name)
+
+
+def _said(content: bytes | memoryview) -> str | None:
+    """The format that bytes say they have, "" if they say none; None if they are neither netCDF nor an archive."""
+    try:
+        return format_of(content)
+    except ValueError:
+        return None
+
+
 def another(path: str | os.PathLike, what: str, content: bytes | memoryview, *, name: str = "path") -> ValueError:
     """The error that a file, of which ``content`` is what it holds, is not ``what`` it is to be."""
-    found = f"another file {os.fspath(path)!r}"
-    try:
-        said = format_of(content)
-    except ValueError:
-        pass
-    else:
+    found, said = f"another file {os.fspath(path)!r}", _said(content)
+    if said is not None:
         found += f", {kinds()[said].what}" if said in kinds() else f", of the unknown kind {checks.brief(said)}"
         home = distributions.FORMATS.get(said.rpartition("-")[0])
         if home is not None and not distributions.installed(home):
@@ -157,24 +186,20 @@ def kind_of(path: str | os.PathLike) -> str:
     """
     what = "a file"
     content = read(path, what)
-    try:
-        found = format_of(content)
-    except ValueError:
-        found = ""
-    if found not in kinds():
+    said = _said(content)
+    if said not in kinds():
         raise another(path, what, content)
-    return found
+    return said
 
 
 def was_ours(content: bytes | memoryview) -> bool:
     """Whether bytes without a right seal may be left of a file of ours, and not be somebody's own file."""
-    try:
-        found = format_of(content)
-    except ValueError:
-        start, end = bytes(content[:4]), bytes(content[-DIGITS:])
-        begins = start == NETCDF or start.startswith(ARCHIVE)
-        return begins or re.fullmatch(rb"[0-9a-f]{64}", end) is not None or not bytes(content).strip(b"\0")
-    return found in kinds()
+    said = _said(content)
+    if said is not None:
+        return said in kinds()
+    start, end = bytes(content[:4]), bytes(content[-DIGITS:])
+    begins = start == NETCDF or start.startswith(ARCHIVE)
+    return begins or re.fullmatch(rb"[0-9a-f]{64}", end) is not None or not bytes(content).strip(b"\0")
 
 
 def set_aside(path: Path, why: str, then: str, *, stacklevel: int = 2) -> None:
