@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from dynamics.support.display import Labels, Style
 
 _FORMAT, _UNSEALED = "yzflow-bags-2", "yzflow-bags-1"
-_WHAT = sealed.KINDS[_FORMAT].what
+_WHAT = sealed.KINDS[_FORMAT]
 _ARRAYS = ("query", "target", "indptr", "token", "count", "weight")
 _SIZES = ("n_queries", "n_tokens", "vocab_size")
 # Entries up to which what was found once is kept: it takes several times the memory of the bags.

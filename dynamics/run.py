@@ -24,7 +24,7 @@ else:
     xr = lazy_loader.load("xarray")
 
 FORMAT = "yzflow-run-1"
-_WHAT = sealed.KINDS[FORMAT].what
+_WHAT = sealed.KINDS[FORMAT]
 _LISTS = ("states", "notes", "events")  # attributes
 _TIMES = "event_time"
 

@@ -46,14 +46,14 @@ def parts(dataset):
 
 def plain(kind):
     """A file that `load_dataset` alone reads."""
-    return lambda path: parts(netcdf.load_dataset(path, kind, sealed.kinds()[kind].what))
+    return lambda path: parts(netcdf.load_dataset(path, kind, sealed.kinds()[kind]))
 
 
 def archived(kind):
     """An archive that `archive.load` alone reads."""
 
     def read(path):
-        header, arrays = archive.load(path, kind, sealed.kinds()[kind].what)
+        header, arrays = archive.load(path, kind, sealed.kinds()[kind])
         return repr((header, {name: array.tolist() for name, array in arrays.items()}))
 
     return read

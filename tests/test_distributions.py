@@ -253,10 +253,10 @@ def kinds_of(monkeypatch):
     return made
 
 
-GOOD = {"yzflow-made-up-1": sealed.Kind("made up")}
-NO_KIND = {"yzflow-made-up-1": "made up"}
-TAKEN = {"yzflow-made-up-2": sealed.Kind("made up"), "yzflow-run-1": sealed.Kind("another")}
-NO_TABLE = sealed.Kind("made up")
+GOOD = {"yzflow-made-up-1": "made up"}
+NO_KIND = {"yzflow-made-up-1": 1}
+TAKEN = {"yzflow-made-up-2": "made up", "yzflow-run-1": "another"}
+NO_TABLE = "made up"
 
 
 @pytest.mark.parametrize(
@@ -265,7 +265,7 @@ NO_TABLE = sealed.Kind("made up")
         ("nothing.here:KINDS", "No module named 'nothing'"),
         ("made_up_kinds:NOTHING", "has no attribute 'NOTHING'"),
         ("made_up_kinds:NO_TABLE", "must be a dict"),
-        ("made_up_kinds:NO_KIND", "must map formats to Kinds"),
+        ("made_up_kinds:NO_KIND", "must map formats to words"),
         ("made_up_kinds:TAKEN", "must have formats of its own, but got 'yzflow-run-1'"),
     ],
 )

@@ -278,7 +278,7 @@ def saved_table(path: Path) -> tuple[str, xr.Dataset, Callable[..., xr.Dataset]]
         table = load_survival(path)
         return f"a survival table of {_said(path, table, 'paper')}", table, _survival
     rule = "be a trajectory, a run of an open flow, a sweep or a survival table"
-    raise checks.reject("path", rule, f"{sealed.kinds()[found].what}, {os.fspath(path)!r}")
+    raise checks.reject("path", rule, f"{sealed.kinds()[found]}, {os.fspath(path)!r}")
 
 
 def _said(path: Path, dataset: xr.Dataset, name: str) -> str:

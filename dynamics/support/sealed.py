@@ -17,7 +17,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from dynamics import version
 from dynamics.support import checks, distributions, files
@@ -29,41 +29,23 @@ DIGITS = 64
 FILES = "yzflow.files"
 
 
-class Kind(NamedTuple):
-    """A kind of saved file.
-
-    Attributes
-    ----------
-    what : str
-        What it is, with its article, for messages.
-    reader : str
-        What reads it, as module and name; nothing where that is `netcdf.load_dataset` or xarray.
-    remade : bool
-        Whether it is kept to save work: a damaged one is made again.
-    """
-
-    what: str
-    reader: str = ""
-    remade: bool = False
-
-
-# The format that a file of the core says it has -> its kind; `kinds` has those of other distributions, too.
+# The format that a file of the core says it has -> what it is, for messages; `kinds` has those of other distributions.
 KINDS = {
-    "yzflow-trajectory-1": Kind("a trajectory", "dynamics:Trajectory.load"),
-    "yzflow-run-1": Kind("a run of an open flow", "dynamics:Run.load"),
-    "yzflow-bags-2": Kind("a file of bags", "dynamics:Bags.load"),
-    "yzflow-flow-ensemble-1": Kind("an ensemble of flows"),
-    "yzflow-noise-1": Kind("the noise of a layer"),
-    "yzflow-sweep-run-1": Kind("a run of a sweep", "yzflow.sweeps.store:Store.read", remade=True),
-    "yzflow-runs-1": Kind("the runs of a store"),
-    "yzflow-sweep-1": Kind("a sweep", "yzflow.sweeps.sweep:load_sweep"),
-    "yzflow-survival-1": Kind("a survival table", "yzflow.audits.survival:load"),
+    "yzflow-trajectory-1": "a trajectory",
+    "yzflow-run-1": "a run of an open flow",
+    "yzflow-bags-2": "a file of bags",
+    "yzflow-flow-ensemble-1": "an ensemble of flows",
+    "yzflow-noise-1": "the noise of a layer",
+    "yzflow-sweep-run-1": "a run of a sweep",
+    "yzflow-runs-1": "the runs of a store",
+    "yzflow-sweep-1": "a sweep",
+    "yzflow-survival-1": "a survival table",
 }
 
 
 @functools.cache
-def kinds() -> dict[str, Kind]:
-    """Format -> its kind, of the core and of installed distributions; what is not here is no file of ours.
+def kinds() -> dict[str, str]:
+    """Format -> what such a file is, of the core and of installed distributions; what is not here is no file of ours.
 
     An entry point of the group ``yzflow.files`` names a mapping like `KINDS`. One that cannot be imported, or that has
     a format of another, is left out with a warning.
@@ -72,8 +54,8 @@ def kinds() -> dict[str, Kind]:
     for point in sorted(metadata.entry_points(group=FILES), key=lambda point: point.value):
         try:
             added = checks.instance(point.value, point.load(), dict)
-            for name, kind in added.items():
-                checks.instance(point.value, kind, Kind, rule="map formats to Kinds")
+            for name, what in added.items():
+                checks.instance(point.value, what, str, rule="map formats to words")
                 if name in found:
                     raise checks.reject(point.value, "have formats of its own", repr(name))
         except Exception as error:  # other people's code can raise anything
@@ -165,7 +147,7 @@ def another(path: str | os.PathLike, what: str, content: bytes | memoryview, *, 
     """The error that a file, of which ``content`` is what it holds, is not ``what`` it is to be."""
     found, said = f"another file {os.fspath(path)!r}", _said(content)
     if said is not None:
-        found += f", {kinds()[said].what}" if said in kinds() else f", of the unknown kind {checks.brief(said)}"
+        found += f", {kinds()[said]}" if said in kinds() else f", of the unknown kind {checks.brief(said)}"
         home = distributions.FORMATS.get(said.rpartition("-")[0])
         if home is not None and not distributions.installed(home):
             found += f", which {distributions.cure(home)}"

@@ -169,7 +169,7 @@ def trained(
     parts = []
     for seed in range(seeds) if isinstance(seeds, int) else seeds:
         path = None if store is None else Path(store) / f"{name}-seed{seed}.nc"
-        parts.append(kept(path, _FORMAT, sealed.kinds()[_FORMAT].what, functools.partial(one, int(seed))))
+        parts.append(kept(path, _FORMAT, sealed.kinds()[_FORMAT], functools.partial(one, int(seed))))
     runs = xr.concat(parts, "seed", combine_attrs="override").drop_encoding()
     tests = {"below 28": words(language, "below 28", n=n_test), "400-500": words(language, "400-500", n=n_long)}
     found = [[list(closings(model, some).values()) for some in tests.values()] for model in models(runs)]

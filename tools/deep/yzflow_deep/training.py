@@ -36,7 +36,7 @@ from yzflow_deep.model import Architecture, Transformer
 
 _FORMAT = "yzflow-deep-1"
 _CHECKPOINT = "yzflow-deep-checkpoint-1"
-_STATE = KINDS[_CHECKPOINT].what
+_STATE = KINDS[_CHECKPOINT]
 _STEPS_IN_FLIGHT = 16  # jax runs behind: how many steps before their losses are looked at
 _VALIDATION = 64  # sequences
 
@@ -146,7 +146,7 @@ def load_training(path: str | os.PathLike) -> xr.Dataset:
     FileNotFoundError
         If there is none.
     """
-    return load_dataset(path, _FORMAT, KINDS[_FORMAT].what)
+    return load_dataset(path, _FORMAT, KINDS[_FORMAT])
 
 
 def model_at(dataset: xr.Dataset, *, learning_rate: float | None = None, seed: int | None = None) -> Transformer:

@@ -56,7 +56,7 @@ def kept(
         return enclose_flow(data, **arguments, max_seconds=max_seconds)
     asked = _question(data, max_seconds=max_seconds, **arguments)
     path = _path(folder, asked, max_seconds)
-    what, then = sealed.kinds()[FORMAT].what, "the flow is enclosed again"
+    what, then = sealed.kinds()[FORMAT], "the flow is enclosed again"
     there = sealed.sound(path, what, then, name="folder", stacklevel=3)
     found = _answer(path, asked, Enclosure) if there else None
     if found is None:
@@ -100,7 +100,7 @@ def kept_cell(
     rows = [tuple(checks.finite_array("claims", claim, ndim=1).tolist()) for claim in claims]
     asked = {"format": CELL_FORMAT, **cell.claim(), "t_end": checks.positive("t_end", t_end), "degree": degree}
     path = _path(folder, {**asked, "claims": rows}, None)
-    what, then = sealed.kinds()[CELL_FORMAT].what, "it is made again"
+    what, then = sealed.kinds()[CELL_FORMAT], "it is made again"
     if sealed.sound(path, what, then, name="folder"):
         found = _answer(path, asked, cells.CellEnclosure)
         if found is not None and list(found.signs) == rows:

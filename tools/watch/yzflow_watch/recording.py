@@ -20,7 +20,7 @@ from yzflow_watch.measures import PLACES
 __all__ = ["FORMAT", "Recording"]
 
 FORMAT = "yzflow-recording-1"
-_WHAT = KINDS[FORMAT].what
+_WHAT = KINDS[FORMAT]
 _OF_TOKENS = ("step", "layer", "head", "next_token", "token")
 LATER = PLACES  # what recordings of before do not have: NaN there
 AXES = {

@@ -37,7 +37,7 @@ __all__ = ["load_training", "train_qsa", "unit_at"]
 SCHEDULES = ("cosine", "constant")
 OPTIMIZERS = tuple(name for name, rule in RULES.items() if rule.kernel is not None)
 _FORMAT = "yzflow-qsa-training-1"
-_WHAT = KINDS[_FORMAT].what
+_WHAT = KINDS[_FORMAT]
 # Inputs are drawn for as many steps at a time as give this many numbers, each time by a generator of its own, so that a
 # run can be continued.
 _NUMBERS_A_DRAW = 2**19
