@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from dynamics._assembly import LargeRecord, assemble, is_large
 from dynamics._engine.clock import Clock
-from dynamics._engine.explicit import explicit_for
+from dynamics._engine.explicit import slopes_for
 from dynamics._engine.march import Guard, culprit, march, taken
 from dynamics._engine.solver import METHODS, Solver, as_solver
 from dynamics._engine.steps import Steps, steps_of
@@ -271,9 +271,9 @@ def _integrate(
         slope = system.derivative(system.initial) if frame is None else looked(frame, system.initial[None])[1]
         if not np.isfinite(slope).all():
             fail("the derivative is not finite at the start", 0.0, system.initial, 0)
-        how = {name: parameters[name] for name in ("rtol", "atol")}
+        how: dict[str, Any] = {name: parameters[name] for name in ("rtol", "atol")}
         if ours:
-            how["explicit"] = explicit_for(system, frame, clock.rate, watch)
+            how["slopes"] = slopes_for(system, frame, bind, clock.rate, watch)
         steps = steps_of(parameters["method"], bind, end, system.initial, **how)
         grid = np.clip(clock.variable(times), 0.0, end)
         limit = current().evaluations

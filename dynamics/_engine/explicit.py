@@ -1,30 +1,29 @@
-"""The steps of DOP853 that suit a system."""
+"""The slopes of DOP853 that suit a system."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 
-from dynamics._engine.factors import FactoredDop853, factors_of
-from dynamics._engine.stages import StagedDop853
-from dynamics._engine.steps import Dop853, Explicit
+from dynamics._engine.factors import Factored, factors_of
+from dynamics._engine.slopes import Bind, Called, InKernel, Slopes
 from dynamics._model.frames import Frame
 from dynamics.fields.system import System, has
 
 
-def explicit_for(
+def slopes_for(
     system: System,
     frame: Frame | None,
+    bind: Bind,
     speed: Callable[[np.ndarray], np.ndarray],
     watch: Callable[[float, int], None],
-) -> Explicit:
-    """The steps of DOP853 that suit a system: small ones in a kernel, large ones with slopes as factors, or plain ones.
+) -> Slopes:
+    """Slopes of small systems in a kernel, of large ones as factors, or by calls.
 
-    ``frame`` is that of the system; for ``speed`` and ``watch`` see `StagedDop853`.
+    ``frame`` is that of the system; for ``speed`` and ``watch`` see `InKernel`.
     """
     if frame is not None:
-        return partial(StagedDop853, frame, speed, watch)
+        return InKernel(frame, speed, watch, system.initial.size)
     factors = factors_of(system) if has(system, "factors") else None
-    return Dop853 if factors is None else partial(FactoredDop853, factors)
+    return Called(bind, system.initial.size) if factors is None else Factored(factors, bind, system.initial.size)

@@ -19,9 +19,9 @@ from typing import cast
 
 import numpy as np
 
-from dynamics._engine import steps, sums
-from dynamics._engine.steps import Bind, Dop853
-from dynamics._engine.tableau import EXTENDED, STAGES
+from dynamics._engine import slopes, stage_sums
+from dynamics._engine.slopes import Bind, Within, place, polynomial, run
+from dynamics._engine.tableau import EXTENDED, STAGES, D
 from dynamics._model import factored
 from dynamics.fields.full import Full
 from dynamics.fields.system import System
@@ -35,7 +35,7 @@ _NONE = (np.empty(0, np.int64), np.empty(0))
 
 def factors_of(system: System) -> Factors | None:
     """The slopes of a large system as factors, or None where they do not pay; only for what declares them its own."""
-    if system.initial.size < steps.LARGE:
+    if system.initial.size < slopes.LARGE:
         return None
     system = cast(Full, system)
     layer, objective, bags = system.like, system.setting.objective, system.setting.bags
@@ -105,63 +105,73 @@ class Factors:
     ) -> None:
         """``state + size sum_j weights_j slope_j`` into ``out``, of what is kept as it is."""
         found = np.empty(self._whole.size)
-        sums.add(self.rows, stages, weights, size, state[self._whole], found)
+        stage_sums.add(self.rows, stages, weights, size, state[self._whole], found)
         out[self._whole] = found
 
     def add(self, stages: np.ndarray, weights: np.ndarray, size: float, state: np.ndarray, out: np.ndarray) -> None:
         """``state + size sum_j weights_j slope_j`` into ``out``."""
         self.add_whole(stages, weights, size, state, out)
         Y = (self._system.split(state).Y, self._system.split(out).Y)
-        sums.add_products(self._bags, self._factors, self.residuals, stages, weights, size, *Y)
+        stage_sums.add_products(self._bags, self._factors, self.residuals, stages, weights, size, *Y)
 
-    def squares(self, old: np.ndarray, new: np.ndarray, rtol: float, atol: float) -> tuple[np.float64, np.float64]:
-        """As `sums.errors` with the weights of DOP853."""
-        whole = sums.errors(self.rows, *steps.ERRORS, old[self._whole], new[self._whole], rtol, atol)
+    def squares(self, old: np.ndarray, new: np.ndarray, rtol: float, atol: float) -> tuple[float, float]:
+        """As `stage_sums.errors` with the weights of DOP853."""
+        whole = stage_sums.errors(self.rows, *stage_sums.ERRORS, old[self._whole], new[self._whole], rtol, atol)
         Y = (self._system.split(old).Y, self._system.split(new).Y)
-        rest = sums.errors_of_products(self._bags, self._factors, self.residuals, *steps.ERRORS, *Y, rtol, atol)
-        return np.float64(whole[0] + rest[0]), np.float64(whole[1] + rest[1])
+        rest = stage_sums.errors_of_products(
+            self._bags, self._factors, self.residuals, *stage_sums.ERRORS, *Y, rtol, atol
+        )
+        return whole[0] + rest[0], whole[1] + rest[1]
 
 
-class FactoredDop853(Dop853):
-    """`Dop853` of a `Full` with slopes as factors: the same steps but for rounding."""
+class Factored:
+    """`Called` slopes of a `Full`, kept as factors: the same steps but for rounding."""
 
-    def __init__(
-        self, factors: Factors, bind: Bind, end: float, initial: np.ndarray, *, rtol: float, atol: float
-    ) -> None:
-        self._factors = factors
-        super().__init__(bind, end, initial, rtol=rtol, atol=atol)
+    ends = True
 
-    def _bound(self, bind: Bind) -> list[Callable[[float], None]]:
-        factors = self._factors
-        return [bind(self._place(k), row, partial(factors.bound, k)) for k, row in enumerate(factors.rows)]
+    def __init__(self, factors: Factors, bind: Bind, size: int) -> None:
+        self._factors, self.stage, self.new = factors, np.empty(size), np.empty(size)
+        self.evaluate = [bind(place(self, k), row, partial(factors.bound, k)) for k, row in enumerate(factors.rows)]
 
-    def _slope(self, k: int) -> np.ndarray:
-        return self._means(np.eye(1, EXTENDED, k))[0]
-
-    def _means(self, weights: np.ndarray) -> np.ndarray:
-        found, zero = np.empty((len(weights), self.state.size)), np.zeros(self.state.size)
+    def _sums(self, weights: np.ndarray) -> np.ndarray:
+        """``sum_j weights_ij slope_j``: (rows of weights, size of the state)."""
+        found, zero = np.empty((len(weights), self.new.size)), np.zeros(self.new.size)
         for row, out in zip(weights, found, strict=True):
             stages = np.flatnonzero(row)
             self._factors.add(stages, row[stages], 1.0, zero, out)
         return found
 
-    def _begin(self) -> None:
+    def at(self, k: int, s: float, state: np.ndarray) -> np.ndarray:
+        np.copyto(place(self, k), state)
+        self.evaluate[k](s)
+        return self._sums(np.eye(1, EXTENDED, k))[0]
+
+    def begin(self) -> None:
         self._factors.begin()
 
-    def _notice(self, size: float) -> None:
-        """Nothing: a large state does not switch."""
-
-    def _add(self, k: int, size: float, state: np.ndarray, out: np.ndarray) -> None:
-        """As in the class above, but that before the end of a step tokens of one bag keep their rows of Y."""
-        stages, weights = steps.SPARSE[k]
+    def add(self, k: int, size: float, state: np.ndarray) -> None:
+        """As that of `Called`, but that before the end of a step tokens of one bag keep their rows of Y."""
+        stages, weights = stage_sums.SPARSE[k]
         if k >= STAGES:
             self._factors.earlier = _NONE
-            self._factors.add(stages, weights, size, state, out)
+            self._factors.add(stages, weights, size, state, place(self, k))
             return
         if k == 1:
-            np.copyto(out, state)
+            np.copyto(self.stage, state)
         self._factors.earlier = (stages, size * weights)
-        self._factors.add_whole(stages, weights, size, state, out)
+        self._factors.add_whole(stages, weights, size, state, self.stage)
 
-    def _squares(self) -> tuple[np.float64, np.float64]:
-        return self._factors.squares(self.state, self._new, self._rtol, self._atol)
+    def step(
+        self, moments: np.ndarray, size: float, state: np.ndarray, rtol: float, atol: float
+    ) -> tuple[float, float]:
+        run(self, 1, STAGES + 1, moments, size, state)
+        return self._factors.squares(state, self.new, rtol, atol)
+
+    def turn(self) -> tuple[float, float]:
+        """Nothing: a large state does not switch."""
+        return 0.0, 0.0
+
+    def within(self, moments: np.ndarray, size: float, old: np.ndarray, state: np.ndarray) -> Within:
+        run(self, STAGES + 1, EXTENDED, moments, size, old)
+        first, last, *dense = self._sums(np.stack([*np.eye(EXTENDED)[[0, STAGES]], *D]))
+        return polynomial(size, old, state, first, last, np.stack(dense))

@@ -1,4 +1,4 @@
-"""The steps of an integrator: DOP853 with little Python between its stages, and the methods of scipy."""
+"""The steps of an integrator: DOP853, whose slopes are an object of several kinds, and the methods of scipy."""
 
 from __future__ import annotations
 
@@ -10,18 +10,13 @@ from typing import Any, Protocol
 import numpy as np
 import scipy  # which imports its integrators, a third of a second, when they are first used
 
-from dynamics._engine import sums
-from dynamics._engine.tableau import E3, E5, EXTENDED, STAGES, A, C, D
+from dynamics._engine.slopes import Bind, Called, Slopes
+from dynamics._engine.tableau import STAGES, C
 from dynamics.support import raised
 
-# Given arrays (state, out), a function that writes the derivative at s, at what ``state`` then holds, into ``out``; a
-# third argument takes the place of `System.bound`.
-Bind = Callable[..., Callable[[float], None]]
 # The states (points, size of the state) at points within a step.
 Interpolant = Callable[[np.ndarray], np.ndarray]
 
-# Numbers in a state from which on sums over stages wait for memory rather than for Python.
-LARGE = 2**15
 _SAFETY, _SHRINK, _GROW = 0.9, 0.2, 10.0
 # An error of order h^8 tells how the next step should be.
 _EXPONENT = -1 / 8
@@ -72,12 +67,7 @@ class Steps(Protocol):
 
 
 class Dop853:
-    """DOP853 as `scipy.integrate.DOP853` does it, to the last bit where the state is not large.
-
-    The derivative is always evaluated at the same places in memory, so that whatever is not arithmetic is done once.
-    Where the state is large, a sum over stages is one pass over memory without the coefficients that are zero; the last
-    bits then differ from scipy's. `_engine.factors` keeps less of the slopes than numbers of the state;
-    `_engine.stages` takes a step of a small state in one kernel.
+    """DOP853 as `scipy.integrate.DOP853` does it, to the last bit with `Called` slopes of a state that is not large.
 
     Attributes
     ----------
@@ -90,95 +80,65 @@ class Dop853:
     method = "DOP853"
 
     def __init__(
-        self, bind: Bind, end: float, initial: np.ndarray, *, rtol: float, atol: float, start: float = 0.0
+        self, slopes: Slopes, end: float, initial: np.ndarray, *, rtol: float, atol: float, start: float = 0.0
     ) -> None:
         self.s, self.state, self.trials = start, initial.copy(), 0
-        self._end, self._atol = end, atol
+        self._slopes, self._old = slopes, np.empty(initial.size)
         if rtol < _FINEST:
             warnings.warn(f"rtol = {rtol:g} is finer than numbers are: {_FINEST:.2g} is used", stacklevel=2)
-        self._rtol = max(rtol, _FINEST)
-        n = initial.size
-        self._old, self._stage, self._new, self._sum = (np.empty(n) for _ in range(4))
-        self._large = n >= LARGE
-        self._evaluate = self._bound(bind)
+        self._end, self._rtol, self._atol = end, max(rtol, _FINEST), atol
         self.stiff, self._bounded, self._free = False, 0, 0
         self._start, self._size, self._next_size = start, 0.0, self._first_size()
-
-    def _bound(self, bind: Bind) -> list[Callable[[float], None]]:
-        """Make room for the slopes; what evaluates each."""
-        self._slopes = np.empty((EXTENDED, self.state.size))
-        self._before = [self._slopes[:k].T for k in range(EXTENDED)]
-        return [bind(self._place(k), row) for k, row in enumerate(self._slopes)]
-
-    def _place(self, k: int) -> np.ndarray:
-        """Where the argument of an evaluation is."""
-        return self._new if k == STAGES else self._stage
-
-    def _slope(self, k: int) -> np.ndarray:
-        """The slope at a stage."""
-        return self._slopes[k]
 
     def _first_size(self) -> float:
         """The first step to try: Hairer, Norsett, Wanner, Section II.4.
 
-        The slope at the start comes to the last row of slopes, where a step leaves the slope at its end.
+        The slope at the start comes to the last place of slopes, where a step leaves the slope at its end.
         """
         scale = self._atol + np.abs(self.state) * self._rtol
-        np.copyto(self._new, self.state)
         start, rest = self.s, self._end - self.s
-        self._evaluate[STAGES](start)
-        slope = self._slope(STAGES)
+        slope = self._slopes.at(STAGES, start, self.state)
         d0, d1 = (np.linalg.norm(x / scale) / scale.size**0.5 for x in (self.state, slope))
         h0 = min(1e-6 if d0 < 1e-5 or d1 < 1e-5 else 0.01 * d0 / d1, rest)
-        np.add(self.state, h0 * slope, out=self._stage)
-        self._evaluate[1](start + h0)
-        d2 = np.linalg.norm((self._slope(1) - slope) / scale) / scale.size**0.5 / h0
+        ahead = self._slopes.at(1, start + h0, self.state + h0 * slope)
+        d2 = np.linalg.norm((ahead - slope) / scale) / scale.size**0.5 / h0
         h1 = max(1e-6, h0 * 1e-3) if d1 <= 1e-15 and d2 <= 1e-15 else (0.01 / max(d1, d2)) ** -_EXPONENT
         return min(100 * h0, h1, rest)
 
     def advance(self) -> str | None:
         """Take a step; returns None, or the reason if there is no further step."""
+        slopes = self._slopes
         smallest = 10 * abs(math.nextafter(self.s, math.inf) - self.s)
         size, rejected = max(self._next_size, smallest), False
-        self._begin()
+        slopes.begin()
         while size >= smallest:
             s = min(self.s + size, self._end)
             size = s - self.s
             self.trials += 1
             moments = self.s + C * size
             moments[STAGES] = s
-            self._run(1, STAGES + 1, moments, size, self.state)
-            error = self._error(size)
+            fifth, third = slopes.step(moments, size, self.state, self._rtol, self._atol)
+            # Relative to the tolerance, Hairer's mean of two estimates.
+            error = size * fifth / np.sqrt((fifth + 0.01 * third) * self.state.size) if fifth or third else 0.0
             if error < 1:
-                if not np.isfinite(self._new).all():
+                if not np.isfinite(slopes.new).all():
                     return _NOT_FINITE
                 grow = _GROW if error == 0 else min(_GROW, _SAFETY * error**_EXPONENT)
                 self._next_size = size * (min(1, grow) if rejected else grow)
                 self._start, self._size, self.s = self.s, size, s
-                if self._new.size <= _DENSE and not self.stiff:
-                    self._notice(size)
+                if self.state.size <= _DENSE and not self.stiff:
+                    self._notice(*slopes.turn())
                 self._old, self.state = self.state, self._old
-                np.copyto(self.state, self._new)
+                np.copyto(self.state, slopes.new)
                 return None
             size *= max(_SHRINK, _SAFETY * error**_EXPONENT)
             rejected = True
         return "Required step size is less than spacing between numbers."
 
-    def _begin(self) -> None:
-        """The slope at the end of the last step is that at the start of the next."""
-        np.copyto(self._slopes[0], self._slopes[STAGES])
-
-    def _run(self, first: int, last: int, moments: np.ndarray, size: float, state: np.ndarray) -> None:
-        """Slopes ``first`` to ``last - 1``, at their ``moments``, of a step from ``state``."""
-        for k in range(first, last):
-            self._add(k, size, state, self._place(k))
-            self._evaluate[k](moments[k])
-
-    def _notice(self, size: float) -> None:
+    def _notice(self, apart: float, turned: float) -> None:
         """Hairer's test of stiffness: the rate of change between the last two arguments of a step, both at its end."""
-        apart, turned = self._turn()
         rate = turned / apart if apart > 0 else 0.0
-        if size * rate > _STABLE:
+        if self._size * rate > _STABLE:
             self._bounded, self._free = self._bounded + 1, 0
             self.stiff = self._bounded == _AT_THE_BOUND
         else:
@@ -186,86 +146,17 @@ class Dop853:
             if self._free == _WELL_INSIDE:
                 self._bounded = 0
 
-    def _turn(self) -> tuple[np.float64, np.float64]:
-        """How far the last two arguments of a step are apart, and their slopes."""
-        return _norm(self._new - self._stage), _norm(self._slopes[STAGES] - self._slopes[STAGES - 1])
-
-    def _add(self, k: int, size: float, state: np.ndarray, out: np.ndarray) -> None:
-        """``state + size sum_j A_kj slope_j`` into ``out``."""
-        if self._large:
-            sums.add(self._slopes, *SPARSE[k], size, state, out)
-            return
-        np.dot(self._before[k], _BEFORE[k], self._sum)  # the order of scipy
-        np.multiply(self._sum, size, self._sum)
-        np.add(state, self._sum, out)
-
-    def _error(self, size: float) -> float:
-        """The error of a step relative to the tolerance, Hairer's mean of two estimates."""
-        fifth, third = self._squares()
-        if fifth == 0 and third == 0:
-            return 0.0
-        return size * fifth / np.sqrt((fifth + 0.01 * third) * self.state.size)
-
-    def _squares(self) -> tuple[np.float64, np.float64]:
-        """Sums of squares of both error estimates of a step of size one, each relative to the tolerance."""
-        if self._large:
-            sides = (self.state, self._new, self._rtol, self._atol)
-            fifth, third = map(np.float64, sums.errors(self._slopes, *ERRORS, *sides))
-            return fifth, third
-        scale = self._atol + np.maximum(np.abs(self.state), np.abs(self._new)) * self._rtol
-        slopes = self._slopes[: STAGES + 1].T
-        fifth, third = (_norm(np.dot(slopes, weights) / scale) ** 2 for weights in (E5, E3))
-        return fifth, third
-
-    def _means(self, weights: np.ndarray) -> np.ndarray:
-        """``sum_j weights_ij slope_j``: (rows of weights, size of the state)."""
-        return np.dot(weights, self._slopes)
-
     def interpolate(self, s: np.ndarray) -> np.ndarray:
         """The states at points within the last step: (points, size of the state)."""
-        if self._large and (s == self.s).all():  # mostly where a flow ends
+        if self._slopes.ends and (s == self.s).all():  # mostly where a flow ends
             return np.repeat(self.state[None], s.size, axis=0)
         return self.interpolant()(s)
 
     def interpolant(self) -> Interpolant:
         """`interpolate` for several calls before the next step."""
-        size, start = self._size, self._start
-        self._run(STAGES + 1, EXTENDED, self._start + C * size, size, self._old)
-        change = self.state - self._old
-        first, last = self._slope(0), self._slope(STAGES)
-        terms = [change, size * first - change, 2 * change - size * (last + first)]
-        terms += list(size * self._means(D))
-
-        def at(s: np.ndarray) -> np.ndarray:
-            x = ((s - start) / size)[:, None]
-            states = np.zeros((s.size, change.size))
-            for i, term in enumerate(reversed(terms)):
-                states += term
-                states *= 1 - x if i % 2 else x
-            states += self._old
-            return states
-
-        return at
-
-
-def _sparse(*rows: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Where any of some rows of coefficients is not zero, and the coefficients there."""
-    stages = np.flatnonzero(np.any(rows, axis=0))
-    return stages, *(row[stages] for row in rows)
-
-
-def _norm(x: np.ndarray) -> np.float64:
-    """`numpy.linalg.norm` of a vector, which takes longer than the arithmetic of a small one."""
-    return np.sqrt(x.dot(x))
-
-
-_BEFORE = [row[:k] for k, row in enumerate(A)]
-SPARSE = [_sparse(row) for row in A]
-ERRORS = _sparse(E5, E3)
-
-
-# Makes the steps of DOP853 as its arguments say: `Dop853`, or a class under it with what else it needs.
-Explicit = Callable[..., Dop853]
+        size, start, old = self._size, self._start, self._old
+        within = self._slopes.within(start + C * size, size, old, self.state)
+        return lambda s: within(((s - start) / size)[:, None])
 
 
 class ScipySteps:
@@ -395,15 +286,15 @@ def steps_of(
     *,
     rtol: float,
     atol: float,
-    explicit: Explicit = Dop853,
     start: float = 0.0,
+    slopes: Slopes | None = None,
 ) -> Steps:
-    """The integration by a method of `dynamics._engine.solver` from ``start``; ``explicit`` makes the steps of DOP853.
+    """The integration by a method of `dynamics._engine.solver` from ``start``.
 
-    Only `Dop853` itself starts elsewhere than at 0.
+    ``slopes`` are those of DOP853 if they are not `Called`.
     """
-    own = {} if start == 0 else {"start": start}
     if method in ("auto", "DOP853"):
-        steps = explicit(bind, end, initial, rtol=rtol, atol=atol, **own)
+        slopes = Called(bind, initial.size) if slopes is None else slopes
+        steps = Dop853(slopes, end, initial, rtol=rtol, atol=atol, start=start)
         return steps if method == "DOP853" else Switching(steps, bind, end, rtol=rtol, atol=atol)
-    return ScipySteps(method, bind, end, initial, {"rtol": rtol, "atol": atol}, **own)
+    return ScipySteps(method, bind, end, initial, {"rtol": rtol, "atol": atol}, start=start)

@@ -26,7 +26,7 @@ from dynamics import (
     integrate,
     stochastic_flow,
 )
-from dynamics._engine import explicit, steps
+from dynamics._engine import explicit, slopes
 from dynamics._engine.solver import METHODS
 from dynamics._model import frames
 
@@ -127,7 +127,7 @@ def path(*, large=False, factored=False, scale="linear"):
         asked = []
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(frames, "_VARIABLES", 0)
-            patch.setattr(steps, "LARGE", 1 if large else steps.LARGE)
+            patch.setattr(slopes, "LARGE", 1 if large else slopes.LARGE)
             original = explicit.factors_of
             patch.setattr(explicit, "factors_of", lambda system: (asked.append(original(system)), asked[-1])[1])
             if not factored:

@@ -134,6 +134,7 @@ def test_ours_takes_the_steps_of_scipys_and_both_have_order_eight():
     )
     np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-14)
     # A step of a fixed size: the end of a run whose tolerance never bounds it.
+    from dynamics._engine.slopes import Called
     from dynamics._engine.steps import Dop853
 
     errors = []
@@ -148,7 +149,7 @@ def test_ours_takes_the_steps_of_scipys_and_both_have_order_eight():
 
                 return at
 
-            steps = Dop853(bind, size, state, rtol=1e3, atol=1e3)
+            steps = Dop853(Called(bind, 2), size, state, rtol=1e3, atol=1e3)
             steps._next_size = size
             assert steps.advance() is None and steps.s == size, k
             state = steps.state.copy()

@@ -6,8 +6,8 @@ import scipy.integrate
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamics._engine import steps as steps_module
-from dynamics._engine import tableau
+from dynamics._engine import slopes, tableau
+from dynamics._engine.slopes import Called
 from dynamics._engine.steps import Dop853
 
 SCIPY = scipy.integrate.DOP853
@@ -24,14 +24,18 @@ def oscillator(n, seed=0):
     return rate, rng.normal(size=n)
 
 
-def ours(rate, initial, end, **tolerances):
+def called(rate, size, **given):
     def bind(state, out):
         def evaluate(s):
             out[:] = rate(s, state)
 
         return evaluate
 
-    return Dop853(bind, end, initial, **tolerances)
+    return Called(bind, size, **given)
+
+
+def ours(rate, initial, end, *, large=None, **tolerances):
+    return Dop853(called(rate, initial.size, large=large), end, initial, **tolerances)
 
 
 def test_the_coefficients_are_those_of_scipy():
@@ -77,8 +81,9 @@ def test_steps_are_those_of_scipy_to_the_last_bit(n, end, rtol, atol):
 @given(n=st.integers(1, 60), seed=st.integers(0, 2**32), log_rtol=st.floats(-8, -3), end=st.floats(0.1, 20))
 def test_large_states_take_the_same_steps_but_for_rounding(n, seed, log_rtol, end):
     rate, initial = oscillator(n, seed)
-    small, large = (ours(rate, initial, end, rtol=10**log_rtol, atol=10**log_rtol) for _ in range(2))
-    large._large = True
+    small, large = (
+        ours(rate, initial, end, large=large, rtol=10**log_rtol, atol=10**log_rtol) for large in (False, True)
+    )
     while small.s < end:
         assert (small.advance(), large.advance()) == (None, None)
         # The error of a step is a small difference of slopes: rounding is 1e-16 of these and 1e-8 of it.
@@ -90,29 +95,23 @@ def test_large_states_take_the_same_steps_but_for_rounding(n, seed, log_rtol, en
 def test_sums_over_stages_of_large_states(n):
     """Of any size, also where a block of the kernels is not full."""
     rate, initial = oscillator(n)
-    steps = ours(rate, initial, 1.0, rtol=1e-8, atol=1e-9)
-    steps.advance()
-    steps.interpolate(np.array([steps.s]))  # which has slopes of its own
-    found = []
+    moments, shares, found = 0.3 * tableau.C, np.linspace(0, 1, 5)[:, None], []
     for large in (False, True):
-        steps._large = large
-        sums = []
-        for k in range(1, tableau.EXTENDED):
-            out = np.empty(n)
-            steps._add(k, 0.37, steps.state, out)
-            sums.append(out)
-        steps._new[:] = steps.state + 0.1
-        found.append((np.array(sums), steps._error(0.37)))
+        one = called(rate, n, large=large)
+        one.at(0, 0.0, initial)
+        errors = one.step(moments, 0.3, initial, 1e-8, 1e-9)
+        states = one.within(moments, 0.3, initial, one.new)(shares)
+        found.append((np.array([one.new, *states]), np.sqrt(np.array(errors) / n)))
     np.testing.assert_allclose(found[1][0], found[0][0], rtol=1e-12, atol=1e-13)
-    # The errors are 1e-5 but for the single number, whose 1e-10 is what rounding leaves.
-    np.testing.assert_allclose(found[1][1], found[0][1], rtol=1e-6, atol=1e-13)
+    # Errors are small differences of slopes of order one: what rounding leaves is 1e-16 of 1e-9.
+    np.testing.assert_allclose(found[1][1], found[0][1], rtol=1e-6, atol=1e-5)
 
 
 def test_a_state_counts_as_large_by_its_size(monkeypatch):
     rate, initial = oscillator(50)
-    assert not ours(rate, initial, 1.0, rtol=1e-8, atol=1e-9)._large
-    monkeypatch.setattr(steps_module, "LARGE", 50)
-    assert ours(rate, initial, 1.0, rtol=1e-8, atol=1e-9)._large
+    assert not called(rate, initial.size).ends
+    monkeypatch.setattr(slopes, "LARGE", 50)
+    assert called(rate, initial.size).ends
 
 
 def test_tolerances_finer_than_numbers_are_said():

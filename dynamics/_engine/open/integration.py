@@ -13,6 +13,7 @@ from dynamics._engine.open.kinks import Sides, Slide, begins, rate, sides_of
 from dynamics._engine.open.protocol import Flow
 from dynamics._engine.open.records import recorded
 from dynamics._engine.open.states import States
+from dynamics._engine.slopes import Called
 from dynamics._engine.steps import Dop853, Steps, steps_of
 from dynamics.run import Run
 from dynamics.support.errors import IntegrationError
@@ -213,7 +214,7 @@ class Integration:
             target = s + _NEARLY * (end - s)
             if not s < target < end:
                 break
-            steps = Dop853(self.bind, target, state, **how, start=s)
+            steps = Dop853(Called(self.bind, state.size), target, state, **how, start=s)
             while steps.s < target:
                 if steps.advance():
                     return best

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from dynamics._engine.tableau import E3, E5, A
 from dynamics.backend.compiled import kernel
 
 _OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract"}}
@@ -99,3 +100,13 @@ def errors_of_products(bags, factors, residuals, stages, fifth, third, old, new,
                 sum5 += more5
                 sum3 += more3
     return sum5, sum3
+
+
+def _sparse(*rows: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Where any of some rows of coefficients is not zero, and the coefficients there."""
+    stages = np.flatnonzero(np.any(rows, axis=0))
+    return stages, *(row[stages] for row in rows)
+
+
+SPARSE = [_sparse(row) for row in A]
+ERRORS = _sparse(E5, E3)

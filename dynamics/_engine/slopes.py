@@ -1,0 +1,294 @@
+"""The slopes of a step of DOP853: each by a call, or all of them in one kernel (numba).
+
+A step of size h from the state y has the slopes k_i = f(s + C_i h, y + h sum_j A_ij k_j). The last of them is that at
+its end; three more are found where states within the step are asked for. `_engine.factors` has those of large layers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from dynamics._engine import stage_sums, tableau
+from dynamics._engine.tableau import E3, E5, EXTENDED, STAGES, A, D
+from dynamics._model import frames, small
+from dynamics._model.frames import Frame
+from dynamics.backend.compiled import kernel
+
+# Given arrays (state, out), a function that writes the derivative at s, at what ``state`` then holds, into ``out``; a
+# third argument takes the place of `System.bound`.
+Bind = Callable[..., Callable[[float], None]]
+# The states (points, size of the state) at shares of a step, (points, 1).
+Within = Callable[[np.ndarray], np.ndarray]
+
+# Numbers in a state from which on sums over stages wait for memory rather than for Python.
+LARGE = 2**15
+_OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract"}, "uses": (tableau, small, frames)}
+
+
+class Slopes(Protocol):
+    """The slopes of a step, in arrays that are kept from step to step.
+
+    Attributes
+    ----------
+    new : (n,) array
+        The state at the end of a step.
+    ends : bool
+        Whether ``new`` stands for what `within` would make of the end.
+    """
+
+    new: np.ndarray
+    ends: bool
+
+    def at(self, k: int, s: float, state: np.ndarray) -> np.ndarray:
+        """Slope k at a state, which becomes the one that a step has in its place."""
+
+    def begin(self) -> None:
+        """Make the slope at the end of the last step that at the start of the next."""
+
+    def step(
+        self, moments: np.ndarray, size: float, state: np.ndarray, rtol: float, atol: float
+    ) -> tuple[float, float]:
+        """Find ``new`` and the slopes on the way; sums of squares of both error estimates of a step of size one.
+
+        Each entry is relative to its tolerance.
+        """
+
+    def turn(self) -> tuple[float, float]:
+        """How far the last two arguments of a step are apart, and their slopes."""
+
+    def within(self, moments: np.ndarray, size: float, old: np.ndarray, state: np.ndarray) -> Within:
+        """The states within a step from ``old`` to ``state``, before the next step."""
+
+
+class Called:
+    """Slopes in full, each by a call, in the order in which scipy adds them.
+
+    The derivative is always evaluated at the same places in memory, so that whatever is not arithmetic is done once.
+    Where the state is large, a sum over stages is one pass over memory without the coefficients that are zero; the last
+    bits then differ from scipy's.
+    """
+
+    def __init__(self, bind: Bind, size: int, *, large: bool | None = None) -> None:
+        self.stage, self.new, self._sum = (np.empty(size) for _ in range(3))
+        self._rows = np.empty((EXTENDED, size))
+        self.ends = self._large = size >= LARGE if large is None else large
+        self._before = [self._rows[:k].T for k in range(EXTENDED)]
+        self.evaluate = [bind(place(self, k), row) for k, row in enumerate(self._rows)]
+
+    def at(self, k: int, s: float, state: np.ndarray) -> np.ndarray:
+        np.copyto(place(self, k), state)
+        self.evaluate[k](s)
+        return self._rows[k]
+
+    def begin(self) -> None:
+        np.copyto(self._rows[0], self._rows[STAGES])
+
+    def add(self, k: int, size: float, state: np.ndarray) -> None:
+        """``state + size sum_j A_kj slope_j`` into the argument of slope k."""
+        out = place(self, k)
+        if self._large:
+            stage_sums.add(self._rows, *stage_sums.SPARSE[k], size, state, out)
+            return
+        np.dot(self._before[k], _BEFORE[k], self._sum)
+        np.multiply(self._sum, size, self._sum)
+        np.add(state, self._sum, out)
+
+    def step(
+        self, moments: np.ndarray, size: float, state: np.ndarray, rtol: float, atol: float
+    ) -> tuple[float, float]:
+        run(self, 1, STAGES + 1, moments, size, state)
+        if self._large:
+            found: tuple[float, float] = stage_sums.errors(self._rows, *stage_sums.ERRORS, state, self.new, rtol, atol)
+            return found
+        scale = atol + np.maximum(np.abs(state), np.abs(self.new)) * rtol
+        rows = self._rows[: STAGES + 1].T
+        fifth, third = (_norm(np.dot(rows, weights) / scale) ** 2 for weights in (E5, E3))
+        return fifth, third
+
+    def turn(self) -> tuple[float, float]:
+        return _norm(self.new - self.stage), _norm(self._rows[STAGES] - self._rows[STAGES - 1])
+
+    def within(self, moments: np.ndarray, size: float, old: np.ndarray, state: np.ndarray) -> Within:
+        run(self, STAGES + 1, EXTENDED, moments, size, old)
+        return polynomial(size, old, state, self._rows[0], self._rows[STAGES], np.dot(D, self._rows))
+
+
+class ByCalls(Protocol):
+    """Slopes that are found one after the other: the parts of `Called` that `run` needs."""
+
+    stage: np.ndarray
+    new: np.ndarray
+    evaluate: list[Callable[[float], None]]
+
+    def add(self, k: int, size: float, state: np.ndarray) -> None: ...
+
+
+def place(slopes: ByCalls, k: int) -> np.ndarray:
+    """Where the argument of slope k is."""
+    return slopes.new if k == STAGES else slopes.stage
+
+
+def run(slopes: ByCalls, first: int, last: int, moments: np.ndarray, size: float, state: np.ndarray) -> None:
+    """Slopes ``first`` to ``last - 1``, at their ``moments``, of a step from ``state``."""
+    for k in range(first, last):
+        slopes.add(k, size, state)
+        slopes.evaluate[k](moments[k])
+
+
+def polynomial(
+    size: float, old: np.ndarray, state: np.ndarray, first: np.ndarray, last: np.ndarray, dense: np.ndarray
+) -> Within:
+    """Hairer's polynomial of order 7 within a step, of its ends, the slopes there and ``D`` times its slopes."""
+    change = state - old
+    terms = [change, size * first - change, 2 * change - size * (last + first), *(size * dense)]
+
+    def at(x: np.ndarray) -> np.ndarray:
+        states = np.zeros((len(x), change.size))
+        for i, term in enumerate(reversed(terms)):
+            states += term
+            states *= 1 - x if i % 2 else x
+        states += old
+        return states
+
+    return at
+
+
+def _norm(x: np.ndarray) -> float:
+    """`numpy.linalg.norm` of a vector, which takes longer than the arithmetic of a small one."""
+    norm: float = np.sqrt(x.dot(x))
+    return norm
+
+
+_BEFORE = [row[:k] for k, row in enumerate(A)]
+
+
+class Trial(NamedTuple):
+    """The numbers of a step, in arrays that a solver keeps.
+
+    Attributes
+    ----------
+    slopes : (EXTENDED, variables)
+    stage, new : (variables,)
+        The argument of the last but one evaluation of a step, and of the last, which is its end.
+    rtol, atol : float
+        Tolerances.
+    """
+
+    slopes: np.ndarray
+    stage: np.ndarray
+    new: np.ndarray
+    rtol: float
+    atol: float
+
+
+@kernel(nogil=True, **_OPTIONS)
+def take(frame, trial, first, last, size, speed, state):
+    """Slopes ``first`` to ``last - 1``: ``speed_k`` times the derivative at ``state + size sum_j A_kj slopes_j``.
+
+    At the end of a step returns the sums of squares of both error estimates, each entry relative to its tolerance, and
+    the squares of the distances between its last two arguments and between their slopes; else zeros.
+    """
+    n, slopes = state.size, trial.slopes
+    for k in range(first, last):
+        at, out = trial.new if k == STAGES else trial.stage, slopes[k]
+        for i in range(n):
+            at[i] = 0
+        for j in range(k):
+            move = A[k, j]
+            if move != 0:
+                for i in range(n):
+                    at[i] += move * slopes[j, i]
+        for i in range(n):
+            at[i] = state[i] + size * at[i]
+        frames.derive(frame, at, speed[k], out)
+    fifth = third = apart = turned = 0.0
+    if last == STAGES + 1:
+        for i in range(n):
+            e5 = e3 = 0.0
+            for j in range(last):
+                e5 += E5[j] * slopes[j, i]
+                e3 += E3[j] * slopes[j, i]
+            scale = trial.atol + trial.rtol * max(abs(state[i]), abs(trial.new[i]))
+            fifth += (e5 / scale) ** 2
+            third += (e3 / scale) ** 2
+            apart += (trial.new[i] - trial.stage[i]) ** 2
+            turned += (slopes[STAGES, i] - slopes[STAGES - 1, i]) ** 2
+    return fifth, third, apart, turned
+
+
+class InKernel:
+    """All slopes of a step in one kernel, for states so small that calls take longer than arithmetic.
+
+    The steps are those of `Called` slopes but for rounding, since the kernel adds in another order.
+
+    Parameters
+    ----------
+    frame : Frame
+        The derivative.
+    speed : callable
+        What multiplies it at an array of moments.
+    watch : callable
+        Called with the moment and the number of evaluations before these are made.
+    size : int
+        Numbers of a state.
+    """
+
+    ends = True
+
+    def __init__(
+        self,
+        frame: Frame,
+        speed: Callable[[np.ndarray], np.ndarray],
+        watch: Callable[[float, int], None],
+        size: int,
+    ) -> None:
+        self._frame, self._speed, self._watch = frame, speed, watch
+        self.new, self._rows = np.empty(size), np.zeros((EXTENDED, size))
+        self._trial = Trial(self._rows, np.empty(size), self.new, 0.0, 0.0)
+
+    def _take(self, first: int, last: int, moments: np.ndarray, size: float, state: np.ndarray) -> tuple[float, ...]:
+        self._watch(moments[first], last - first)
+        found: tuple[float, ...] = take(self._frame, self._trial, first, last, size, self._speed(moments), state)
+        return found
+
+    def at(self, k: int, s: float, state: np.ndarray) -> np.ndarray:
+        self._take(k, k + 1, np.full(EXTENDED, s), 0.0, state)
+        return self._rows[k]
+
+    def begin(self) -> None:
+        np.copyto(self._rows[0], self._rows[STAGES])
+
+    def step(
+        self, moments: np.ndarray, size: float, state: np.ndarray, rtol: float, atol: float
+    ) -> tuple[float, float]:
+        self._trial = self._trial._replace(rtol=rtol, atol=float(atol))
+        fifth, third, *self._turned = self._take(1, STAGES + 1, moments, size, state)
+        return fifth, third
+
+    def turn(self) -> tuple[float, float]:
+        apart, turned = np.sqrt(self._turned)
+        return apart, turned
+
+    def within(self, moments: np.ndarray, size: float, old: np.ndarray, state: np.ndarray) -> Within:
+        self._take(STAGES + 1, EXTENDED, moments, size, old)
+
+        def at(x: np.ndarray) -> np.ndarray:
+            powers = np.where(_TURNS, 1 - x, x).cumprod(axis=1)  # x, x (1 - x), x^2 (1 - x), ..
+            states: np.ndarray = (size * (powers @ _TERMS)) @ self._rows
+            states += old
+            return states
+
+        return at
+
+
+def _terms() -> np.ndarray:
+    """Hairer's terms of the states within a step of size one, of which `InKernel.within` makes sums, by slopes."""
+    change, (first, last) = A[STAGES], np.eye(EXTENDED)[[0, STAGES]]
+    return np.stack([change, first - change, 2 * change - last - first, *D])
+
+
+_TERMS = _terms()
+_TURNS = np.arange(len(_TERMS)) % 2 == 1
