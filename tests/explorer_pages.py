@@ -4,9 +4,11 @@ import csv
 from functools import cache
 
 import numpy as np
+import sympy
 
 from yzflow.pages import explorer
 from yzflow.pages.explorer.registry import panels
+from yzflow.pages.files import script
 
 
 def written(tmp_path_factory, shown=None):
@@ -22,14 +24,24 @@ def _page_of(names):
     return explorer.html([panel for panel in panels() if panel.name in names])
 
 
-def mathematics(browser, tmp_path_factory, panel=None):
-    """Evaluate an expression beside the engine's mathematics and a panel's, with `x` as its argument."""
-    scripts = [explorer._file("mathematics.js")] + ([panel.file("mathematics.js")] if panel else [])
+def mathematics(browser, tmp_path_factory, *files):
+    """Evaluate an expression beside the engine's mathematics and scripts (package, name), with `x` as its argument."""
+    scripts = [script(*file) for file in (("yzflow.pages.explorer", "mathematics.js"), *files)]
     path = tmp_path_factory.mktemp("explorer") / "mathematics.html"
-    script = "\n".join(scripts)
-    path.write_text(f"<!doctype html><meta charset=utf-8><title>x</title><script>{script}</script>", encoding="utf-8")
+    text = "\n".join(scripts)
+    path.write_text(f"<!doctype html><meta charset=utf-8><title>x</title><script>{text}</script>", encoding="utf-8")
     page = browser(path)
     return lambda expression, x=None: page.evaluate(f"(x) => {expression}", x)
+
+
+def assert_formulas_agree(run, name, claims, ranges):
+    """The functions of ``yzflow.NAME`` against the claims, at random whole numbers in ranges, and others below one."""
+    rng = np.random.default_rng(0)
+    for key, (claim, arguments) in [*claims.items()] * 5:
+        names = arguments.split()
+        x = [int(rng.integers(*ranges[one])) if one in ranges else float(rng.uniform(0.1, 0.9)) for one in names]
+        expected = np.array(claim(*map(sympy.sympify, x)), dtype=float)
+        np.testing.assert_allclose(run(f"yzflow.{name}.{key}(...x)", x), expected, rtol=1e-11, err_msg=f"{key}: {x}")
 
 
 def close(actual, expected, rtol):

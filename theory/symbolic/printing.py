@@ -1,4 +1,4 @@
-r"""The register's formulas, printed from the claims that the proofs decide: LaTeX, and plain text for sentences.
+r"""Formulas printed from the claims that the proofs decide: LaTeX, plain text for sentences, JavaScript for pages.
 
 A claim is called without evaluation, so that the formula has the order of its code. Its arguments are names, as the
 register's plain text has them ("eta_Y", "C_0", "u*"), or LaTeX, which is taken as it is:
@@ -16,13 +16,15 @@ register's plain text has them ("eta_Y", "C_0", "u*"), or LaTeX, which is taken 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
 import sympy as sp
+from sympy.printing.codeprinter import CodePrinter
+from sympy.printing.jscode import JavascriptCodePrinter
 from sympy.printing.latex import LatexPrinter
 
-__all__ = ["plain", "tex"]
+__all__ = ["javascript", "plain", "tex"]
 
 _LETTERS = (
     "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau phi chi psi omega"
@@ -53,7 +55,25 @@ def plain(claim: Any, *arguments: Any) -> Any:
     return _printed(lambda: _Plain(_SLASH), claim, arguments)
 
 
-def _printed(printer: Callable[[], _Tex], claim: Any, arguments: tuple[Any, ...]) -> Any:
+def javascript(claim: Callable[..., Any], arguments: str) -> str:
+    """A claim as a function in JavaScript, which gives an array where the claim gives a tuple.
+
+    Parameters
+    ----------
+    claim : callable
+    arguments : str
+        Names with spaces between.
+
+    >>> javascript(lambda total, c0: sp.log(1 + 4 * total / c0) / 4, "total c0")
+    '(total, c0) => Math.log1p((4*total)/c0)/4'
+    """
+    names = arguments.split()
+    found = _printed(_Script, claim, [sp.Symbol(name) for name in names])  # of any sign: their logarithms stay whole
+    body = f"[{', '.join(found)}]" if isinstance(found, tuple) else found
+    return f"({', '.join(names)}) => {body}"
+
+
+def _printed(printer: Callable[[], CodePrinter | LatexPrinter], claim: Any, arguments: Sequence[Any]) -> Any:
     found = claim
     if callable(claim) and not isinstance(claim, sp.Basic):
         symbols = [sp.Symbol(one, positive=True) if isinstance(one, str) else sp.sympify(one) for one in arguments]
@@ -255,6 +275,17 @@ class _Plain(_Tex):
         return f"{type(expr).__name__.lower()}({', '.join(map(self._print, expr.args))})"
 
     _print_Min = _print_Max
+
+
+class _Script(JavascriptCodePrinter):
+    """Printer of JavaScript in which the logarithm of a number near one keeps its digits."""
+
+    def _print_log(self, expr):
+        total = expr.args[0]
+        if total.is_Add and 1 in total.args:
+            rest = [term for term in total.args if term != 1]
+            return f"Math.log1p({self._print(sp.Add(*rest, evaluate=False))})"
+        return f"Math.log({self._print(total)})"
 
 
 def _is_logarithm(one: Any) -> bool:

@@ -14,7 +14,7 @@ from theory.statements import Statement
 from yzflow import parts
 from yzflow.audits import formulas
 from yzflow.pages import explorer
-from yzflow.pages.files import file
+from yzflow.pages.files import file, script
 from yzflow.values.marks import bare
 
 __all__ = ["Start", "Views", "question", "styles", "views"]
@@ -56,7 +56,8 @@ class Views:
     paper : str
         Its name in the register.
     scripts : tuple of (str, str)
-        Package and file of each script, in the order in which they are run.
+        Package and file of each script, in the order in which they are run: JavaScript, or a module whose ``script()``
+        writes it.
     views : mapping
         Number of a statement -> name of its view in the scripts, an entry of ``yzflow.views``.
     starts : mapping
@@ -128,7 +129,7 @@ THEME = "<button type='button' id='theme' aria-pressed='false'>Dark colours</but
 def scripts(statement: Statement, found: Views) -> str:
     """The data and the scripts of a statement's page."""
     files = [*_ENGINE, *found.scripts, (_EXPLORER, "page.js")]
-    code = explorer.in_script("\n".join(file(package, name) for package, name in files))
+    code = explorer.in_script("\n".join(script(package, name) for package, name in files))
     data = explorer.in_data({"panels": {"live": found.content(statement)}})
     warning = "The sliders need JavaScript, which this browser has switched off."
     return (

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from explorer_pages import check_preset, choose, downloaded, exact, opened, press, run_program, values, written
+from explorer_pages import check_preset, choose, downloaded, exact, opened, press, run_program, table, values, written
 from yzflow_sparse_averaging import averaging
 from yzflow_sparse_averaging.panel import PANELS, data
 from yzflow_sparse_averaging.panel.presets import PRESETS
@@ -35,7 +35,8 @@ def _chosen(q, m, hard):
 
 
 def _certificate(m, subset):
-    return averaging.certificate(data.key_signs()[:, :m] / np.sqrt(m), subset, method="minimum norm", throw=False)
+    keys = data.key_signs()[:, :m] / np.sqrt(m)
+    return averaging.certificate(keys, subset, method="minimum norm", rho=0.999, throw=False)
 
 
 @pytest.mark.parametrize("place", range(len(PRESETS)))
@@ -47,9 +48,10 @@ def test_averaging(page, place):
     chosen = json.loads(page.get_attribute("#averaging-summary", "data-chosen"))
     hard = PRESETS[place].setting["hard"]
     np.testing.assert_array_equal(chosen, _chosen(q, m, hard))
-    found = averaging.certificate(
-        data.key_signs()[:, :m] / np.sqrt(m), chosen, method="minimum norm", rho=0.999, throw=False
-    )
+    found = _certificate(m, chosen)
+    sizes, wrong = table(page, "coherence").T
+    expected = [_certificate(size, _chosen(q, size, hard)).rho for size in sizes.astype(int)]
+    np.testing.assert_allclose(wrong, expected, rtol=1e-9)
     shown = values(page, "averaging")
     np.testing.assert_allclose(shown["rho"], found.rho, rtol=1e-9)
     tau = averaging.temperature(n_tokens=data.N_TOKENS, q=q, error=error)

@@ -202,7 +202,7 @@ COMMON_FALL = Assumption("all common tokens fall: by Theorem 2(b) or Corollary 2
 SMALL_OVERLAP = (
     Assumption(
         f"(13), common components are small: K rho <= {LITTLE}",
-        lambda setting: LITTLE / max(setting.classes.n_classes * setting.overlap, 1e-300),
+        lambda setting: LITTLE / (setting.classes.n_classes * (setting.overlap or 1e-300)),
     ),
     Assumption(
         f"(13), beta_nn' is f_n.f_n': M rho >= {ENOUGH}",

@@ -13,6 +13,31 @@ yzflow.shares = (p, z) => {
   return weights.map((weight) => weight / total);
 };
 
+// Solves G x = b for each b of `columns` by Cholesky's factors; not-a-number where a pivot is not above `least`.
+yzflow.solve = (G, columns, least = 0) => {
+  const K = G.length;
+  const L = G.map((row) => [...row]);
+  for (let i = 0; i < K; i++) {
+    for (let j = 0; j <= i; j++) {
+      let total = G[i][j];
+      for (let l = 0; l < j; l++) total -= L[i][l] * L[j][l];
+      L[i][j] = i === j ? Math.sqrt(total > least ? total : NaN) : total / L[j][j];
+    }
+  }
+  return columns.map((right) => {
+    const x = [...right];
+    for (let i = 0; i < K; i++) {
+      for (let j = 0; j < i; j++) x[i] -= L[i][j] * x[j];
+      x[i] /= L[i][i];
+    }
+    for (let i = K - 1; i >= 0; i--) {
+      for (let j = i + 1; j < K; j++) x[i] -= L[j][i] * x[j];
+      x[i] /= L[i][i];
+    }
+    return x;
+  });
+};
+
 yzflow.integrate = (() => {
   // Dormand and Prince's method of order 5 (1980) in s = ln(1 + t), with its error estimate of order 4.
   const A = [

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from yzflow import parts
-from yzflow.pages.files import file
+from yzflow.pages.files import script
 from yzflow.values.marks import bare
 
 
@@ -62,7 +62,7 @@ class Panel:
         (progress) -> what its builder reads beside the presets, ready for JSON; ``progress`` says whether to report on
         standard error.
     scripts : tuple of str
-        Files of the folder, in the order in which they are run.
+        Files of the folder, in the order in which they are run: JavaScript, or a module whose ``script()`` writes it.
     opens : callable, optional
         (data, name of their file) -> the preset that a reader's data make; ValueError if it cannot show them. None for
         a panel that takes no data.
@@ -88,8 +88,8 @@ class Panel:
         return replace(self, presets=(self.opens(data, name), *self.presets))
 
     def file(self, name: str) -> str:
-        """The text of a file of the panel."""
-        return file(self.folder, name)
+        """The text of a file of the panel, or the script that it writes."""
+        return script(self.folder, name)
 
 
 @parts.of_papers

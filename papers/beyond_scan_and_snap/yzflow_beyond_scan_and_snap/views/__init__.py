@@ -21,7 +21,7 @@ def collect(view: str, start: Start) -> dict[str, Any]:
 
 VIEWS = Views(
     paper="Scan and Snap",
-    scripts=((__name__, "late.js"),),
+    scripts=((__name__, "late_formulas.py"), (__name__, "late.js")),
     views={"Transition time": "peak", "Late attention": "late"},
     starts={"late": _LATE},
     collect=collect,

@@ -1,6 +1,6 @@
 // Attention late in the full flow, beside the theory's flow.
 (() => {
-  const { decoder, integrate, apart } = yzflow;
+  const { claims, decoder, integrate, late, apart } = yzflow;
   const { CORRECTED, SLIDERS, stopped } = yzflow.views.shared;
   const N = 120;
 
@@ -11,11 +11,11 @@
     const top = Math.max(a, b);
     return top === -Infinity ? top : top + Math.log1p(Math.exp(-Math.abs(a - b)));
   };
-  const ratioOf = ({ share, D }) => (share * Math.sqrt(D)) / (1 - share);
+  const ratioOf = ({ share }) => share / (1 - share);
 
   function fullFlow(setting) {
-    const { K, M, etaY, etaZ, D: tokens } = setting;
-    const gain = 1 + 1 / (K * tokens);
+    const { K, M, etaY, etaZ } = setting;
+    const gain = 1 + 1 / K;
     const first = ratioOf(setting);
     const [logClasses, logOthers] = [Math.log(K - 1), M > K ? Math.log(M - K) : -Infinity];
     const parts = (s, [U, D, C, z]) => {
@@ -27,10 +27,7 @@
       const total = addExp(0, addExp(logClasses - u, logOthers - u - D));
       const p = Math.exp(-U - total);
       const q = M > K ? Math.exp(-U - D - total) : 0;
-      const dA = ((etaY * d) / K) * (K * p + (M - K) * q);
-      const dB = ((etaY * d) / K) * (q - p);
-      const dC = (etaY * c * M * q) / K;
-      const dz = etaZ * c * d * (d * (M - K) * q * C - c * ((K - 1) * p * A + (M - K) * q * (A + B)));
+      const [dA, dB, dC, dz] = late.rates(M, K, c, d, A, B, C, p, q, etaY, etaZ);
       const [dd, dc] = [-c * c * d * gain * dz, c * d * d * gain * dz];
       return { rate: [dd * A + d * dA - 1, dd * B + d * dB + dc * C + c * dC, dC, dz], w };
     };
@@ -48,12 +45,11 @@
 
   // Phi(y) - Phi(y(0)) = (K - 1) M/(M - 1)^2 Gamma for y = w^2, by bisection in ln y.
   function theoryRatio(setting, s) {
-    const { K, M, etaY, etaZ, D } = setting;
-    const gain = 1 + 1 / (K * D);
-    const phi = (v) => (Math.exp(-v) - (K + 1 - M) * v - (((M - K) * (M - 1)) / M) * Math.log1p(M * Math.exp(v))) / (2 * gain);
+    const { K, M, etaY, etaZ } = setting;
+    const phi = (v) => late.theoryTime(M, K, Math.exp(v));
     const x = s < 600 ? M * decoder.h(Math.exp(s) / K, setting) : s + Math.log((M * etaY) / K);
     const top = 2 * Math.log(ratioOf(setting));
-    const goal = phi(top) + ((K - 1) * M * etaZ * K * (x / M) ** 2) / (2 * etaY);
+    const goal = phi(top) + late.theoryRate(M, K) * claims.accumulated(M, K, etaY, etaZ, x / M);
     let [low, high] = [top - 1, top];
     while (phi(low) < goal) low -= 1;
     for (let i = 0; i < 100; i++) {
@@ -72,8 +68,7 @@
       end: { label: "ln t at the end", min: 10, max: 10000, step: 0.05, log: true },
     },
     adjust: ({ K, M }) => { if (M.value < K.value) M.set(K.value); },
-    compute(values) {
-      const setting = { ...values, D: 1 };
+    compute(setting) {
       const { K, M, etaY, etaZ, share, end } = setting;
       const times = Array.from({ length: N }, (_, i) => end ** (i / (N - 1)));
       times[N - 1] = end;
@@ -81,7 +76,7 @@
       const rows = integrate(problem, times, { rtol: 1e-9, atol: 1e-11, maximum: 60000 }).map((state, i) => state && read(times[i], state));
       const full = rows.map((row) => row && row.w);
       const theory = times.map((s) => theoryRatio(setting, s));
-      const alpha = (K - 1) / (M - 1);
+      const alpha = late.exponent(M, K);
       const last = full.at(-1);
       const law = times.map((s) => last && last * (s / end) ** -alpha);
       const lines = [

@@ -8,37 +8,12 @@ yzflow.averaging = (() => {
     return total;
   };
 
-  // Solve G x = (1, .., 1) by Cholesky; null where the keys are dependent.
-  function solveOnes(G) {
-    const n = G.length;
-    const L = G.map((row) => [...row]);
-    for (let i = 0; i < n; i++) {
-      for (let j = 0; j <= i; j++) {
-        let total = G[i][j];
-        for (let l = 0; l < j; l++) total -= L[i][l] * L[j][l];
-        if (i !== j) L[i][j] = total / L[j][j];
-        else if (total > 1e-12) L[i][i] = Math.sqrt(total);
-        else return null;
-      }
-    }
-    const x = new Array(n).fill(1);
-    for (let i = 0; i < n; i++) {
-      for (let j = 0; j < i; j++) x[i] -= L[i][j] * x[j];
-      x[i] /= L[i][i];
-    }
-    for (let i = n - 1; i >= 0; i--) {
-      for (let j = i + 1; j < n; j++) x[i] -= L[j][i] * x[j];
-      x[i] /= L[i][i];
-    }
-    return x;
-  }
-
   // Shortest w with <w, u_j> = 1 on the subset: scores <w, u_i> of all tokens, and rho, the largest size off it. The
   // keys are the first m of `signs`, over sqrt(m).
   function certificate(signs, m, subset) {
     const gram = subset.map((i) => subset.map((j) => dot(signs[i], signs[j], m) / m));
-    const coefficients = solveOnes(gram);
-    if (coefficients === null) return { scores: null, rho: Infinity };
+    const [coefficients] = yzflow.solve(gram, [subset.map(() => 1)], 1e-12);
+    if (coefficients.some(Number.isNaN)) return { scores: null, rho: Infinity };
     const scores = signs.map((key) =>
       subset.reduce((total, j, place) => total + (coefficients[place] * dot(key, signs[j], m)) / m, 0),
     );
@@ -51,12 +26,7 @@ yzflow.averaging = (() => {
     return odds > 1 ? Math.log(odds) / (1 - rho) : 0;
   }
 
-  function attend(scores, tau) {
-    const top = Math.max(...scores);
-    const weights = scores.map((score) => Math.exp(tau * (score - top)));
-    const total = weights.reduce((a, b) => a + b);
-    return weights.map((weight) => weight / total);
-  }
+  const attend = (scores, tau) => yzflow.shares(scores.map(() => 1), scores.map((score) => tau * score));
 
   // ||attention - 1_y/q||_1
   const distance = (weights, subset) =>

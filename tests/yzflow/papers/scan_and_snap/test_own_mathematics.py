@@ -13,7 +13,7 @@ from yzflow.papers.scan_and_snap.settings import Setting
 @pytest.fixture(scope="module")
 def run(shared_browser, tmp_path_factory):
     """Evaluate an expression beside the panel's mathematics, with `x` as its argument."""
-    return mathematics(shared_browser, tmp_path_factory, PANEL)
+    return mathematics(shared_browser, tmp_path_factory, (PANEL.folder, "mathematics.js"))
 
 
 COUNTS = [[10, 5, 3, 0, 0, 0], [10, 0, 0, 6, 2, 0], [2, 1, 0, 0, 4, 8]]

@@ -21,8 +21,9 @@ from explorer_pages import (
     written,
 )
 
-from dynamics import SequenceClasses, gradient_flow
+from dynamics import SequenceClasses
 from theory import attention, decoder
+from theory.scan_and_snap.statements import assumptions
 from yzflow.papers.scan_and_snap import flagship, lengths
 from yzflow.papers.scan_and_snap import phase_transition as pt
 from yzflow.papers.scan_and_snap.panel import PANEL, data
@@ -137,21 +138,6 @@ def test_ends_of_the_sliders(page, extreme):
         assert page.inner_text("#transition-note") == ""
 
 
-@pytest.mark.parametrize("level", ["theory", "modified", "full"])
-def test_flow_on_the_page_is_the_flow(page, level):
-    press(page, "n-classes", "ArrowUp")
-    page.check(f"#level-{level}")
-    settle(page)
-    classes, rates, t_end = _transition_settings(page)
-    t, *shares = table(page, "heat").T
-    flow = gradient_flow(classes, **rates, t_end=t_end, times=t, decoder=level, rtol=1e-10, atol=1e-13)
-    dataset = flow.dataset
-    expected = dataset["attention"].to_numpy()[:, 0, :6]
-    np.testing.assert_allclose(np.transpose(shares), expected, rtol=1e-6)
-    np.testing.assert_allclose(table(page, "exponent")[:, 2], dataset["z"].to_numpy()[:, 0, 0], rtol=1e-6, atol=1e-9)
-    np.testing.assert_allclose(values(page, "transition")["growth"], flow.growth_factor(0, 1)[-1], rtol=1e-6)
-
-
 def test_sgd_is_there_for_presets_only(page):
     page.check("#level-sgd")
     settle(page)
@@ -230,37 +216,25 @@ def test_each_length_of_sequences_draws_its_own_run_with_its_sentence_and_the_li
 
 
 def test_regime_indicator(page):
-    """The margins on the page are the register's."""
-    texts = {
-        "largest |eigenvalue| below 1/K": "Assumption 2, |lambda_1(E)| < 1/K",
-        "smallest |eigenvalue| at least 6/√M": "Assumption 2, |lambda_i(E)| >= 6/sqrt(M)",
-        "ηY at least 100 ηZ": "eta_Y >= 100 eta_Z",
-        "K \u03c1 at most 0.1": "K rho <= 0.1",
-        "M \u03c1 at least 8": "M rho >= 8",
-    }
-    for place, preset in enumerate(PRESETS):
-        choose(page, "transition", place)
-        regime = page.inner_text("#transition-regime").replace("\n", "")
-        if preset.setting["K"] == 1:
-            assert regime == "Assumption 2 needs at least two classes."
-            continue
-        classes, rates, t_end = _transition_settings(page)
-        register = flagship.margins(flagship.Setting(preset.name, classes, **rates, t_end=t_end))
-        margins = {
-            text: next(margin for one, margin in register.items() if one.endswith(text)) for text in texts.values()
-        }
-        for shown, text in texts.items():
-            side = "✓ holds" if margins[text] >= 1 else "✗ fails"
-            found = re.search(re.escape(f"{shown} {side} (margin ") + r"(\S+)\)", regime)
-            assert found, (preset.name, shown, side, regime)
-            assert float(found[1]) == pytest.approx(margins[text], rel=1e-4)
-        second = all(margins[text] >= 1 for text in texts.values() if text.startswith("Assumption 2"))
-        assert regime.startswith("Assumption 2 holds" if second else "Assumption 2 does not hold")
+    """Words for the margins, which are the register's, on both sides of Assumption 2."""
+    setting = flagship.contrast()
+    register = flagship.margins(setting)
+    regime = page.inner_text("#transition-regime").replace("\n", "")
+    for shown, assumption in {
+        "largest |eigenvalue| below 1/K": assumptions.UPPER,
+        "smallest |eigenvalue| at least 6/√M": assumptions.LOWER,
+        "ηY at least 100 ηZ": assumptions.FAST_DECODER,
+        "K \u03c1 at most 0.1": assumptions.SMALL_OVERLAP[0],
+        "M \u03c1 at least 8": assumptions.SMALL_OVERLAP[1],
+    }.items():
+        margin = register[assumption.text]
+        side = "✓ holds" if margin >= 1 else "✗ fails"
+        found = re.search(re.escape(f"{shown} {side} (margin ") + r"(\S+)\)", regime)
+        assert found and float(found[1]) == pytest.approx(margin, rel=1e-4), regime
     choose(page, "transition", len(PRESETS) - 1)
-    enter(page, "n-classes", 4)
-    assert page.inner_text("#transition-regime").startswith("Assumption 2 holds")
-    enter(page, "n-classes", 5)
-    assert page.inner_text("#transition-regime").startswith("Assumption 2 does not hold")
+    for classes, holds in ((1, "needs at least two classes."), (4, "holds"), (5, "does not hold")):
+        enter(page, "n-classes", classes)
+        assert page.inner_text("#transition-regime").startswith(f"Assumption 2 {holds}")
 
 
 def test_play_moves_curves_and_bars_on_the_first_screen_and_says_scanning_then_snapping(page):

@@ -1,7 +1,7 @@
 // The flow of any classes from Y = Z = 0, in the limit of long sequences (T -> infinity), and margins of the assumptions.
 // The tests compare it with `dynamics.gradient_flow` and `theory`.
 yzflow.own = (() => {
-  const { sum, shares, integrate } = yzflow;
+  const { sum, shares, solve, integrate } = yzflow;
 
   // Classes {M, queries, counts, weights}: `queries` names for each class the row of Z, from 0 on; counts are ratios.
   // Of each class the tokens that occur, with probabilities p; class weights sum to one.
@@ -32,32 +32,6 @@ yzflow.own = (() => {
       return row;
     });
     return dense.map((one) => dense.map((other) => sum(one.map((value, l) => value * other[l]))));
-  }
-
-  // Solves G x = b for each b of `columns`, G positive definite; not-a-number where it is singular to rounding, from which
-  // the integrator steps back.
-  function solve(G, columns) {
-    const K = G.length;
-    const L = G.map((row) => [...row]);
-    for (let i = 0; i < K; i++) {
-      for (let j = 0; j <= i; j++) {
-        let total = G[i][j];
-        for (let l = 0; l < j; l++) total -= L[i][l] * L[j][l];
-        L[i][j] = i === j ? Math.sqrt(total) : total / L[j][j];
-      }
-    }
-    return columns.map((right) => {
-      const x = [...right];
-      for (let i = 0; i < K; i++) {
-        for (let j = 0; j < i; j++) x[i] -= L[i][j] * x[j];
-        x[i] /= L[i][i];
-      }
-      for (let i = K - 1; i >= 0; i--) {
-        for (let j = i + 1; j < K; j++) x[i] -= L[j][i] * x[j];
-        x[i] /= L[i][i];
-      }
-      return x;
-    });
   }
 
   // Lemma 1; modified: the decoder's gradient of Lemma 3, F (F^T F)^{-1} in place of F. The state is z, (Q, S), then Y,

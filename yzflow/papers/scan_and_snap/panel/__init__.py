@@ -4,5 +4,5 @@ from yzflow.pages.explorer.registry import Panel
 from yzflow.papers.scan_and_snap.panel.data import collect
 from yzflow.papers.scan_and_snap.panel.presets import PRESETS
 
-SCRIPTS = ("mathematics.js", "levels.js", "panel.js")
+SCRIPTS = ("formulas.py", "mathematics.js", "levels.js", "panel.js")
 PANEL = Panel("transition", "Scan and snap", 1, __name__, PRESETS, collect, SCRIPTS)

@@ -1,6 +1,6 @@
 // What the explorer's panel and the statements' pages share: the levels, their curves over time, and a program in Python.
 yzflow.levels = (() => {
-  const { attention, decoder, flow, shares: attend, sum } = yzflow;
+  const { attention, claims, decoder, flow, shares: attend, sum } = yzflow;
   const N = 160; // output times
   const LEVELS = {
     closed: { label: "closed form (corrected)", name: "closed form", color: "c3" },
@@ -54,7 +54,7 @@ yzflow.levels = (() => {
     const run = runs?.[length];
     const { first, peak, times } = timesOf(setting);
     const rho = attention.overlap(setting);
-    const c0 = setting.unitConstant ? 1 : attention.speedConstant(setting.K, rho);
+    const c0 = setting.unitConstant ? 1 : claims.speedConstant(setting.K, rho);
     const p = [setting.common, ...setting.distinct];
     const exponentAt = (t) => attention.growthExponent(t, setting, c0);
     const exponent = times.map(exponentAt);

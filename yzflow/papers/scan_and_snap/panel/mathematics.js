@@ -1,6 +1,7 @@
-// What `theory` and `dynamics` compute in Python; the names are theirs, and the tests compare each function with its
-// namesake.
+// What is solved and integrated in the page; formulas are those of yzflow.claims, which Python writes.
 yzflow.decoder = (() => {
+  const { claims } = yzflow;
+
   // Wright's omega for a real argument, w + ln w = z: Newton in ln w, which is convex and never leaves its branch.
   function wrightOmega(z) {
     let log = z > 1 ? Math.log(z) : z; // ln w, a start on either side is well behaved
@@ -28,28 +29,13 @@ yzflow.decoder = (() => {
 
   function hSteps(n, { M, etaY }) {
     const steps = [0];
-    for (let s = 1; s <= n; s++) {
-      const decay = Math.exp(-M * steps[s - 1]);
-      steps.push(steps[s - 1] + (etaY * decay) / (1 + (M - 1) * decay));
-    }
+    for (let s = 1; s <= n; s++) steps.push(claims.step(M, steps[s - 1], etaY));
     return steps;
   }
 
-  function gamma(t, { M, K, etaY }) {
-    const x = margin(t / K, M, etaY);
-    return ((M - 1) * (M - 1) * (x / M)) / (M * etaY * (t / K) + M - (M - 1) * x);
-  }
-
-  function gammaIntegral(t, { M, K, etaY, etaZ }) {
-    const growth = ((M - 1) * margin(t / K, M, etaY)) / M;
-    return (growth / etaY) * growth * (K / 2) * etaZ;
-  }
-
-  function transitionTime({ M, K, etaY }) {
-    const w = lambertW((M - 1) / Math.E);
-    return (K * ((M - 1) / w + (M - 1) * (1 + w) - 1)) / M / etaY;
-  }
-
+  const gamma = (t, setting) => claims.gamma(setting.M, h(t / setting.K, setting));
+  const gammaIntegral = (t, setting) => claims.accumulated(setting.M, setting.K, setting.etaY, setting.etaZ, h(t / setting.K, setting));
+  const transitionTime = ({ M, K, etaY }) => claims.peakTime(M, K, etaY, lambertW((M - 1) / Math.E));
   const scanningTime = ({ M, K, etaY }) => (K * Math.log(M)) / etaY;
   const snappingTime = (setting) => 2 * scanningTime(setting);
 
@@ -65,22 +51,12 @@ yzflow.decoder = (() => {
 })();
 
 yzflow.attention = (() => {
-  const { sum } = yzflow;
+  const { claims, solve, sum } = yzflow;
 
   // rho = f_n . f_n' at the start, with one common token; only ratios of the probabilities matter.
   const overlap = ({ common, distinct }) => (common * common) / (common * common + sum(distinct.map((p) => p * p)));
 
-  const speedConstant = (K, rho) => 1 / (K - 1) / rho / rho;
-
-  const growthExponent = (t, setting, c0) => 0.25 * Math.log1p((4 * yzflow.decoder.gammaIntegral(t, setting)) / c0);
-
-  const fullFlowSlowdown = (M, K, rho) => ((1 - rho) * (1 + (K - 1) * rho)) / (1 + (M - 1) * rho);
-
-  // Margins of Assumption 2 for equal overlaps, at least one inside: E has the eigenvalues (K - 1) rho and -rho.
-  const assumption2 = (M, K, rho) => ({
-    upper: 1 / (K * Math.max((K - 1) * rho, rho)),
-    lower: (Math.min((K - 1) * rho, rho) * Math.sqrt(M)) / 6,
-  });
+  const growthExponent = (t, setting, c0) => claims.exponent(yzflow.decoder.gammaIntegral(t, setting), c0);
 
   // ln chi_l of the distinct tokens of a class: chi_l = 1/(1 - s p_l^2) with product exp(2 exponent). Newton on
   // v = ln chi of the largest token: the sum of the ln chi_l is concave in v, so that it climbs from a lower bound.
@@ -108,36 +84,13 @@ yzflow.attention = (() => {
     return p.map((_, l) => grow(v, l));
   }
 
-  // xi_n/gamma of each class by (9), for the overlaps G of the features, positive definite.
+  // xi/gamma of the first class by (9), for the overlaps G of the features, positive definite.
   function xiOverGamma(G, M) {
-    const K = G.length;
-    const L = G.map((row) => [...row]);
-    for (let i = 0; i < K; i++) {
-      for (let j = 0; j <= i; j++) {
-        let total = G[i][j];
-        for (let l = 0; l < j; l++) total -= L[i][l] * L[j][l];
-        L[i][j] = i === j ? Math.sqrt(total) : total / L[j][j];
-      }
-    }
-    const solve = (right) => {
-      const x = [...right];
-      for (let i = 0; i < K; i++) {
-        for (let j = 0; j < i; j++) x[i] -= L[i][j] * x[j];
-        x[i] /= L[i][i];
-      }
-      for (let i = K - 1; i >= 0; i--) {
-        for (let j = i + 1; j < K; j++) x[i] -= L[j][i] * x[j];
-        x[i] /= L[i][i];
-      }
-      return x;
-    };
-    return G.map((row, n) => {
-      const beta = solve(row.map((_, other) => (other === n ? -M / (M - 1) : M / (M - 1) / (M - 1))));
-      return sum(beta.map((value, other) => (other === n ? 0 : value * row[other])));
-    });
+    const [beta] = solve(G, [G.map((_, n) => (n ? M / (M - 1) / (M - 1) : -M / (M - 1)))]);
+    return sum(beta.map((value, n) => (n ? value * G[0][n] : 0)));
   }
 
-  return { overlap, speedConstant, growthExponent, fullFlowSlowdown, assumption2, distinctGrowth, xiOverGamma };
+  return { overlap, growthExponent, distinctGrowth, xiOverGamma };
 })();
 
 // The gradient flow of one class among K exchangeable ones: logits z, of the common tokens first (setting.commons, or one
@@ -163,8 +116,7 @@ yzflow.flow = (() => {
   function pull(setting, f, t) {
     const { M, K } = setting;
     const { rho, apart } = overlaps(setting, f);
-    const ratio = ((K - 1) * rho * M * (1 + (M - 1) * rho)) / ((M - 1) * (M - 1) * apart * (1 + (K - 1) * rho));
-    return ratio * yzflow.decoder.gamma(t, setting);
+    return (K - 1) * rho * yzflow.claims.beta(M, K, rho) * ((1 - rho) / apart) * yzflow.decoder.gamma(t, setting);
   }
 
   // Theorems 1 and 2: gamma is known, and with it xi. The state is z, then the integral of xi.

@@ -1,7 +1,7 @@
 // The panel of Scan and Snap: every level is computed at every change, so that no axis moves when another is chosen.
 yzflow.panels.transition = ({ presets, sgd: runs }) => {
   const w = yzflow.widgets;
-  const { attention, decoder, sum } = yzflow;
+  const { claims, decoder, margins, sum } = yzflow;
   const { swatch } = yzflow.plots;
   const { LEVELS, FLOWS, TIME, SLIDERS, INFINITE, compute } = yzflow.levels;
   const COMPARED = [["c3", "dashed"], ["c2", "dotdash"], ["c4", "dotted"]];
@@ -266,11 +266,11 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
     const token = top();
     const own2 = setting.distinct[token - 1] ** 2;
     const f0 = own2 / (setting.common ** 2 + sum(setting.distinct.map((p) => p * p)));
-    const Bn = exponent.at(-1) / K;
-    const slowdown = K > 1 ? attention.fullFlowSlowdown(M, K, rho) : NaN;
+    const [lower, upper] = claims.growthBounds(f0, exponent.at(-1) / K);
+    const slowdown = K > 1 ? claims.slowdown(M, K, rho) : NaN;
     show({
       peak, scanning: decoder.scanningTime(setting), snapping: decoder.snappingTime(setting), overlap: rho, exponent: exponent.at(-1),
-      common: last ? last[0] : NaN, growth: last ? Math.exp(2 * last[token]) : NaN, lower: Math.exp(2 * f0 * Bn), upper: Math.exp(2 * Bn), slowdown,
+      common: last ? last[0] : NaN, growth: last ? Math.exp(2 * last[token]) : NaN, lower, upper, slowdown,
     });
     const percent = (one) => `${Math.round(100 * one.done)}%`;
     const [first, end] = [chosen.shares[0], chosen.shares.at(-1)];
@@ -294,15 +294,11 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
       regime.textContent = "Assumption 2 needs at least two classes.";
       return;
     }
-    const { upper, lower } = attention.assumption2(M, K, rho);
-    const side = (margin, text, holds = (value) => value >= 1) => `${text} ${holds(margin) ? "✓ holds" : "✗ fails"} (margin ${w.short(margin, holds)})`;
-    const margins = {
-      upper: side(upper, "largest |eigenvalue| below 1/K", (value) => value > 1), lower: side(lower, "smallest |eigenvalue| at least 6/√M"),
-      fast: side(etaY / etaZ / 100, "η_Y at least 100 η_Z"), weak: side(0.1 / (K * rho), "K ρ at most 0.1"), many: side((M * rho) / 8, "M ρ at least 8"),
-    };
+    const at = (name) => margins[name](M, K, etaY, etaZ, rho);
+    const side = (name, text, holds = (value) => value >= 1) => `${text} ${holds(at(name)) ? "✓ holds" : "✗ fails"} (margin ${w.short(at(name), holds)})`;
     regime.replaceChildren(...w.rich(
-      `Assumption 2 ${upper > 1 && lower >= 1 ? "holds" : "does not hold"}: ${margins.upper}, ${margins.lower}. ` +
-      `Assumption 1(c): ${margins.fast}. Small overlap, as Theorem 4’s estimates need it: ${margins.weak}, ${margins.many}. A margin above 1 is inside. ` +
+      `Assumption 2 ${at("upper") > 1 && at("lower") >= 1 ? "holds" : "does not hold"}: ${side("upper", "largest |eigenvalue| below 1/K", (value) => value > 1)}, ${side("lower", "smallest |eigenvalue| at least 6/√M")}. ` +
+      `Assumption 1(c): ${side("fast", "η_Y at least 100 η_Z")}. Small overlap, as Theorem 4’s estimates need it: ${side("weak", "K ρ at most 0.1")}, ${side("close", "M ρ at least 8")}. A margin above 1 is inside. ` +
       `The true gradient moves attention ${w.short(1 / slowdown)} times slower than the theory at first.`,
     ));
   }

@@ -20,7 +20,10 @@ SEEDS = 8
 WITH_SGD = ("exponent", "distinct", "common", "growth", "loss")
 
 _PANEL = "yzflow.papers.scan_and_snap.panel"
-_SCRIPTS = ((_PANEL, "mathematics.js"), (_PANEL, "levels.js"), (__name__, "shared.js"))
+_SCRIPTS = (
+    *((_PANEL, name) for name in ("formulas.py", "mathematics.js", "levels.js")),
+    *((__name__, name) for name in ("shared.js", "attention.js", "decoder.js", "limits.js")),
+)
 _FIRST = {"etaY": 1.0, "etaZ": 0.5, "K": 10, "M": 1000, "rho": 0.05, "end": 2000.0}
 _WORDS = f"K = {_FIRST['K']}, M = {_FIRST['M']} and the rates of its Fig. 3."
 _STARTS = (
@@ -117,7 +120,7 @@ def integral_of_xi(classes: SequenceClasses, times: np.ndarray, *, eta_y: float,
 
 VIEWS = Views(
     paper=PAPER,
-    scripts=(*_SCRIPTS, *((__name__, f"{name}.js") for name in ("attention", "decoder", "limits"))),
+    scripts=_SCRIPTS,
     views={
         "Lemma 6": "margin",
         "Lemma 7": "steps",

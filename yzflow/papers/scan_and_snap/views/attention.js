@@ -1,6 +1,6 @@
 // Plots of attention over training: Theorems 2, 3 and 4, Lemma 4, Remark 1, Corollaries 1 and 2.
 (() => {
-  const { attention, decoder, flow, apart } = yzflow;
+  const { attention, claims, decoder, flow, apart } = yzflow;
   const { PRINTED, CORRECTED, ALL, OWN, adjust, margins, clock, tokens, flows, stopped, banded, program } = yzflow.views.shared;
 
   // Theorem 4: how far the common token has fallen.
@@ -12,7 +12,7 @@
       const setting = tokens(values);
       const { K, rho, etaZ } = setting;
       const { times, x, marks } = clock(setting);
-      const [right, wrong] = [attention.speedConstant(K, rho), 1 / K / rho / rho];
+      const [right, wrong] = [claims.speedConstant(K, rho), 1 / K / rho / rho];
       const B = times.map((t) => attention.growthExponent(t, setting, right));
       const printed = times.map((t) => 0.25 * Math.log(wrong + 4 * decoder.gammaIntegral(t, setting)));
       const { lines } = flows(setting, times, (row) => -row.z[0]);
@@ -107,11 +107,11 @@
       // (11): r(t) against r(0) chi(t).
       const identity = (name) => apart(rows[name].map((row) => row && gain(row)), rows[name].map((row) => row && first * chi(row)));
       const f0 = flow.feature(p, p.map(() => 0))[1] ** 2;
-      const bound = (factor, share) => rows.theory.map((row) => row && Math.exp(2 * share * factor * etaZ * row.integral));
+      const bound = (factor, end) => rows.theory.map((row) => row && claims.growthBounds(f0, factor * etaZ * row.integral)[end]);
       const bounds = [
-        { ...CORRECTED, id: "lower", label: "lower bound, corrected", width: 2.5, dash: "dotted", y: bound(1 / K, f0) },
+        { ...CORRECTED, id: "lower", label: "lower bound, corrected", width: 2.5, dash: "dotted", y: bound(1 / K, 0) },
         { ...CORRECTED, id: "upper", label: "upper bound, corrected", width: 2.5, y: bound(1 / K, 1) },
-        { ...PRINTED, id: "printed lower", label: "lower bound, as printed", dash: "dotted", y: bound(1, f0) },
+        { ...PRINTED, id: "printed lower", label: "lower bound, as printed", dash: "dotted", y: bound(1, 0) },
         { ...PRINTED, id: "printed upper", label: "upper bound, as printed", y: bound(1, 1) },
       ].map((line) => ({ ...line, x: times }));
       return {
@@ -185,7 +185,7 @@ print(`),
       const { times, x, marks } = clock(setting);
       const { rows } = flows(setting, times, (row) => row.z[0]);
       const ratio = times.map((_, i) => (rows.full[i] && rows.modified[i] ? rows.full[i].z[0] / rows.modified[i].z[0] : null));
-      const s = attention.fullFlowSlowdown(M, K, rho);
+      const s = claims.slowdown(M, K, rho);
       const flat = (value) => times.map(() => value);
       const lines = [
         { ...CORRECTED, label: "s, corrected, early", x: times, y: flat(s) },

@@ -1,6 +1,6 @@
 // Plots of the decoder: gamma and its stages, h and its steps, and what is built from Gamma.
 (() => {
-  const { decoder, flow, apart } = yzflow;
+  const { claims, decoder, flow, apart } = yzflow;
   const { PRINTED, CORRECTED, ALL, STILL, adjust, margins, clock, tokens, flows, stopped, program } = yzflow.views.shared;
 
   // Theorem 1(b), Lemma 9 and the transition time: gamma, the two stages' bounds, and gamma as the flows imply it.
@@ -16,8 +16,9 @@
       const { lines } = flows(setting, times, (row, t) => (-row.speed[0] / etaZ / (1 - row.f[0] ** 2) / flow.pull(setting, row.f, t)) * decoder.gamma(t, setting));
       const [scan, second] = [decoder.scanningTime(setting), decoder.secondStage(setting)];
       const early = times.map((t) => (t <= scan ? (etaY * t) / K : null));
-      const late = (M) => times.map((t) => (t >= second ? (2 * K * Math.log((M * etaY * t) / K)) / (etaY * t) : null));
-      const [printed, sharper] = [late(1), late(M).map((value) => value && value * ((M - 1) / M) ** 2)];
+      const late = (bound) => times.map((t) => (t >= second ? bound(t) : null));
+      const printed = late((t) => (2 * K * Math.log((etaY * t) / K)) / (etaY * t));
+      const sharper = late((t) => claims.lateBound(M, K, etaY, t));
       const over = (bound) => bound.map((value, i) => value && Math.max(gamma[i] / value - 1, 0));
       const bounds = [
         { ...PRINTED, id: "early", label: "η_Y t/K, first stage", color: "c3", width: 2.5, x: times, y: early, off: undefined },
@@ -125,7 +126,7 @@ print({name: float(curve[-1]) for name, curve in curves.items()})
       const { s, x, marks, exact } = visited(setting);
       const smooth = s.map((i) => decoder.h(i, setting));
       const gap = s.map((_, i) => Math.max(exact[i] - smooth[i], 0));
-      const flat = (factor) => s.map(() => (factor * setting.etaY) / setting.M);
+      const flat = (factor) => s.map(() => factor * claims.stepGap(setting.M, setting.etaY));
       return {
         x, y: { label: "h* − h" }, marks, margins: margins(setting), reference: "of h* and h",
         lines: [
@@ -251,7 +252,7 @@ inverse = np.linalg.inv(np.full((${K}, ${K}), ${setting.rho}) + (1 - ${setting.r
         const log = Math.log((M * etaY * t) / K);
         return log > 1 ? 0.5 * Math.log(log) + 0.25 * Math.log((2 * K * (M - 1) ** 2 * etaZ) / (M * M * etaY)) : null;
       });
-      const begins = (K / M / etaY) * Math.exp(Math.sqrt(etaY / etaZ / 2 / K));
+      const begins = (K / M / etaY) * Math.exp(claims.lateMargin(K, etaY, etaZ));
       const brief = yzflow.widgets.brief;
       return {
         x, y: { label: "B" }, marks, margins: margins(setting), reference: "of the late form, against B",

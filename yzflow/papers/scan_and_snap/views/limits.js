@@ -1,7 +1,7 @@
 // How far Theorem 1(a) reaches in the overlaps.
 (() => {
-  const { attention, decoder, integrate, apart, sum } = yzflow;
-  const { PRINTED, CORRECTED, SLIDERS, stopped } = yzflow.views.shared;
+  const { attention, apart, sum } = yzflow;
+  const { CORRECTED, SLIDERS } = yzflow.views.shared;
   const N = 120;
 
   // Theorem 1(a): a class that touches the centre of a star of overlaps, against equal overlaps.
@@ -21,7 +21,7 @@
       const largest = Array.from({ length: N }, (_, i) => 0.05 + (0.9 * i) / (N - 1));
       // First order in the overlaps: beta_nn' is M/(M - 1) (G_nn' + 1/(M - 1)).
       const weak = (G) => sum(G[0].slice(1).map((value) => (M / (M - 1)) * value * (value + 1 / (M - 1))));
-      const share = (G) => attention.xiOverGamma(G, M)[0] / weak(G);
+      const share = (G) => attention.xiOverGamma(G, M) / weak(G);
       const star = largest.map((value) => share(starOf(K, value / Math.sqrt(K - 2), touch)));
       const equal = largest.map((value) => share(equalOf(K, value / (K - 1))));
       const lost = largest.find((_, i) => star[i] <= 0);

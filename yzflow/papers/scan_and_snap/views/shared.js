@@ -1,6 +1,6 @@
 // What the plots of Scan and Snap's statements share, in Theorem 4's setting: exchangeable classes with one common token.
 yzflow.views.shared = (() => {
-  const { attention, decoder, flow, levels, apart, sum } = yzflow;
+  const { flow, levels, apart, sum } = yzflow;
   const { LEVELS, FLOWS, SLIDERS, TIME } = levels;
   const DISTINCT = [1, 0.8, 0.6, 0.4, 0.2];
   const SQUARES = sum(DISTINCT.map((p) => p * p));
@@ -15,21 +15,10 @@ yzflow.views.shared = (() => {
   const STILL = of("etaY", "K", "M", "end");
   const adjust = ({ K, M }) => { if (K && M.value < K.value) M.set(K.value); };
 
-  // The margins of the assumptions that the sliders move, by their texts in the register; in this setting the others hold.
-  function margins({ K, M, etaY, etaZ, rho }) {
-    const found = {
-      "M >> 100: M >= 1000": M / 1000, "M >= 4": M / 4,
-      "eta_Y < 1: eta_Y <= 1": 1 / etaY, "eta_Y >> M^-0.99: eta_Y >= 10 M^-0.99": (etaY * M ** 0.99) / 10, "eta_Y = O(1): eta_Y <= 10": 10 / etaY,
-    };
-    if (rho === undefined) return found;
-    const { upper, lower } = attention.assumption2(M, K, rho);
-    return {
-      ...found,
-      "Assumption 1(c), eta_Y >> eta_Z: eta_Y >= 100 eta_Z": etaY / etaZ / 100,
-      "Assumption 2, M >> K^2: M >= 10 K^2": M / K / K / 10,
-      "Assumption 2, |lambda_1(E)| < 1/K": upper, "Assumption 2, |lambda_i(E)| >= 6/sqrt(M)": lower,
-      "(13), common components are small: K rho <= 0.1": 0.1 / K / rho, "(13), beta_nn' is f_n.f_n': M rho >= 8": (M * rho) / 8,
-    };
+  // The margins of the assumptions that the sliders move, by their texts in the register.
+  function margins({ M, K, etaY, etaZ, rho }) {
+    const found = Object.entries(yzflow.margins).map(([name, margin]) => [yzflow.assumptions[name], margin(M, K, etaY, etaZ, rho)]);
+    return Object.fromEntries(found.filter(([, margin]) => !Number.isNaN(margin)));
   }
 
   const firstOf = ({ end }) => (end > 10 ? 0.1 : end / 1000); // the same axis whatever t* is
