@@ -157,11 +157,11 @@ class Refusal(NamedTuple):
         bad = {} if self.value is ... else {re.match(r"\w+", self.name)[0]: self.value}
         got = self.got if self.got is not None else repr(self.value) if isinstance(self.value, WRITTEN) else ""
         rule, value = (".*".join(map(re.escape, words.split(" .. "))) for words in (self.rule, got))
-        wanted = rf"`{re.escape(self.name)}` must .*{rule}.*\bbut .*" + (rf"(?<!\w){value}(?!\w)" if got else "")
+        wanted = rf"`{re.escape(self.name)}` must .*{rule}.*\bbut .*" + (rf"(?<!\w){value}(?!\w).*" if got else "")
         try:
             function(**{**arguments, **self.beside, **bad})
         except ValueError as error:
-            return None if re.match(wanted, str(error), re.DOTALL) else f"{self}: {error}"
+            return None if re.fullmatch(wanted, str(error)) else f"{self}: {error}"
         return f"{self}: not refused"
 
 
@@ -172,9 +172,11 @@ def call_of(calls, name: str):
 
 
 def refused(function, arguments, rows: Sequence[tuple]) -> None:
-    """Each bad value is refused by a call that is valid but for it."""
+    """Each bad value is refused, in a line and without a trace in the folder, by a call that is valid but for it."""
+    before = sorted(os.listdir())
     complaints = [Refusal(*row).complaint(function, arguments) for row in rows]
     assert not any(complaints), "\n".join(filter(None, complaints))
+    assert sorted(os.listdir()) == before
 
 
 def refused_everywhere(calls, names: Collection[str], rows: Sequence[tuple], *, but: Collection[str] = ()) -> None:

@@ -223,6 +223,7 @@ REFUSED = {
     ],
     "Objective": [
         ("contrast", [1], "Bags", "list"),
+        ("terms", [3], "a function", "3"),
         ("contrast_weight", 0.5, "0 without"),
         ("contrast_weight", -1, "non-negative"),
     ],
@@ -347,6 +348,7 @@ REFUSED = {
     ],
     "Bags.concatenate": [
         ("parts", [], "hold at least one", "none"),
+        ("parts", [3], "Bags", "3"),
         ("parts", [Bags(**TWO), Bags(**TWO | {"target": np.eye(2)})], "have targets of one kind", "[(), (2,)]"),
         ("parts", [Bags(**TWO, token_names=names) for names in (["a", "b", ""], ["", "c", ""])],
          "have the same token names", "'b' and 'c' for 1"),
@@ -520,6 +522,11 @@ REFUSED = {
         ("quantity", "y", "one of"),
         ("next_token", 7, "a next token of the trajectory"),
         ("next_token", 0, "left out for loss", None, {"quantity": "loss", "labels": None}),
+    ],
+    "run.Run": [("dataset", 3, "Dataset", "3")],
+    "trajectory.Trajectory": [
+        ("dataset", 3, "Dataset", "3"),
+        ("dataset", xr.Dataset(), "have the attribute format", ""),
     ],
     "run.Run.plot": [("name", "z", "one of")],
     "Layer.plot": [("matrix", "V", "one of 'Z', 'Y'")],

@@ -60,19 +60,6 @@ def test_missing_runs_are_left_out_and_one_run_has_no_interval():
     )
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"n": 1}, "`n` must be at least 2, but got 1"),
-        ({"n": 3, "level": 1.0}, "`level` must be below 1, but got 1.0"),
-        ({"n": 3, "level": 0}, "`level` must be positive, but got 0"),
-    ],
-)
-def test_bad_input_is_refused(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        intervals.factor(**arguments)
-
-
 @given(runs=st.integers(1, 60), data=st.data(), level=st.floats(0.5, 0.999))
 def test_limits_of_a_share_are_those_at_which_so_many_are_just_as_rare_as_said(runs, data, level):
     """By the binomial law itself; the closed end is where nothing is rarer."""
@@ -84,16 +71,3 @@ def test_limits_of_a_share_are_those_at_which_so_many_are_just_as_rare_as_said(r
     if successes < runs:
         assert scipy.stats.binom.cdf(successes, runs, high) == pytest.approx((1 - level) / 2, rel=1e-6)
     assert (low == 0) == (successes == 0) and (high == 1) == (successes == runs)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((-1, 5), "`successes` must be at least 0, but got -1"),
-        ((6, 5), "`successes` must be at most 5, but got 6"),
-        ((0, 0), "`runs` must be at least 1, but got 0"),
-    ],
-)
-def test_a_share_of_no_runs_or_of_more_than_all_is_refused(arguments, message):
-    with pytest.raises(ValueError, match=f"^{message}"):
-        intervals.of_share(*arguments)

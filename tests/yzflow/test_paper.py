@@ -190,30 +190,6 @@ def test_a_statement_of_a_notebook_is_checked_under_its_paper(registered):
         yz.check(Statement("Decay", "Theorem 3", "It decays", "It does.", "x", checks=(odd,)))
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"statements": (theorem(paper="Other"),)}, "`statements` must be of Decay, but got Other: Theorem 3"),
-        ({"statements": (theorem(), theorem())}, "`statements` must name each statement once"),
-        ({"levels": ("SGD",)}, "`levels` must be of SGD, but Decay: Theorem 3 has flow"),
-        ({"levels": ("flow", "flow")}, "`levels` must be names, each once"),
-        ({"levels": "flow"}, "`levels` must be a tuple"),
-        ({"columns": {"SGD": ()}}, "`columns` must have each of `levels` once"),
-        ({"settings": 3}, "`settings` must be"),
-        ({"mistakes": ()}, "`mistakes` must be a Mapping"),
-    ],
-)
-def test_parts_that_do_not_fit_are_refused(changes, message):
-    with pytest.raises(ValueError, match=message):
-        paper(**changes)
-
-
-@pytest.mark.parametrize(("name", "slug"), [("", "own"), ("A: B", "own"), ("Own", "Own"), ("Own", ""), (3, "own")])
-def test_names_are_checked(name, slug):
-    with pytest.raises(ValueError, match=r"`(name|slug)` must"):
-        Paper(name, slug, "none")
-
-
 def test_parts_of_later_are_checked_when_they_are_asked_for():
     made = paper(levels=later("theory.scan_and_snap.statements:LEVELS"), statements=later(f"{__name__}:WRONG"))
     with pytest.raises(ValueError, match=r"`levels` must be of .*, but Decay: Theorem 3 has flow"):

@@ -218,11 +218,6 @@ def test_proofs_are_decided_once_and_each_clause_has_its_own():
     assert derived == ["right", "wrong"]
 
 
-def test_unknown_statements_are_refused():
-    with pytest.raises(ValueError, match=r"`only` must be in the register, as .* but got 'Theorem 99'"):
-        yzflow.audit(["Theorem 99"])
-
-
 @pytest.mark.slow
 def test_json_and_html_hold_every_row(report, tmp_path):
     report.to_json(tmp_path / "audit.json")

@@ -97,35 +97,6 @@ def test_next_tokens_have_any_numbers_and_those_without_weight_are_no_class():
         classes_of_bags(yz.Bags.from_dense([0, 0], [4, 7], counts[1:3], weight=[1, 0]))
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"name": "Bounded Dyck: Theorem 2"}, "`data` must be left out for Bounded Dyck, whose checks make their own"),
-        ({"eta_y": -1.0}, "`eta_y` must be positive, but got -1.0"),
-        ({"optimizer": "adan"}, "`optimizer` must be one of"),
-        ({"level": "flow"}, "`level` must be one of"),
-        (
-            {"name": "Scan and Snap: Lemma 1"},
-            "`statement` must be one that is checked on training, but got Scan and Snap: Lemma 1,",
-        ),
-        ({"data": [[1.0]]}, "`data` must be a Bags"),
-        (
-            {"data": yz.Bags.from_dense([0, 1, 0], [0, 0, 1], [[1, 0], [1, 0], [0, 1]])},
-            "`data` must have one query for each next token, but got 2 queries before next token 0",
-        ),
-    ],
-)
-def test_bad_input_is_refused(given, message):
-    with pytest.raises(ValueError, match=message):
-        own(**given)
-
-
-@pytest.mark.parametrize("name", ["eta_y", "eta_z", "t_end", "optimizer", "level"])
-def test_training_without_data_is_refused(name):
-    with pytest.raises(ValueError, match=f"`{name}` must come with `data`"):
-        yz.check(THEOREM, **{name: "sgd" if name in ("optimizer", "level") else 1.0})
-
-
 def test_a_false_formula_is_an_alarm_inside_and_none_outside(monkeypatch):
     right = decoder.Decoder.gamma
     monkeypatch.setattr(decoder.Decoder, "gamma", lambda self, t: right(self, t) * self.n_classes)
@@ -157,21 +128,6 @@ def test_survival_of_a_readers_setting_is_that_of_the_same_setting_in_the_table(
     # Other rates are another setting, by name too: what is kept under it is not taken for it.
     other = yz.survival(settings=[given | {"eta_z": 0.2}], **(asked | {"options": ["plain"]}))
     assert other["setting"].item() != own["setting"].item()
-
-
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        ({"settings": []}, "`settings` must name at least one, but got an empty list"),
-        ({"settings": [{"eta_z": 0.1}]}, "`settings` must have data each"),
-        ({"settings": [{"data": two_common_tokens(3, 50, 0.15), "eta": 1}]}, "`settings` must have entries of data"),
-        ({"settings": [{"data": two_common_tokens(3, 50, 0.15)}], "workers": 2}, "`workers` must be 1 with `settings`"),
-        ({"settings": [{"data": two_common_tokens(3, 50, 0.15), "optimizer": "adam"}]}, "since options change that"),
-    ],
-)
-def test_bad_settings_are_refused(more, message):
-    with pytest.raises(ValueError, match=message):
-        yz.survival(["Theorem 2(b)"], ["plain"], quick=True, **more)
 
 
 @pytest.mark.slow

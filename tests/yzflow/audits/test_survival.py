@@ -195,25 +195,6 @@ def test_a_table_goes_on_from_its_store(tmp_path, monkeypatch):
     assert float(seeds[0]["error"].squeeze()) != float(seeds[1]["error"].squeeze()) and len(simulated) == 3 * draws
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"statements": ["Theorm 3"]}, '^`statements` must be in the register, as .*"Scan and Snap: Theorem 3"'),
-        ({"statements": ["Lemma 18"]}, "^`statements` must be measured on training"),
-        ({"statements": ["Bounded Dyck: Theorem 2"]}, "^`statements` must be measured on training"),
-        ({"statements": "Theorem 3"}, "^`statements` must be a list of statements"),
-        ({"statements": []}, "^`statements` must name at least one"),
-        ({"options": ["adamv"]}, '^`options` must be known, as "adam'),
-        ({"options": [3]}, "^`options` must be known"),
-        ({"seed": -1}, "^`seed` must be"),
-        ({"workers": 0}, "^`workers` must be"),
-    ],
-)
-def test_bad_input_names_the_nearest(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        survival.survival(**arguments)
-
-
 def test_hostile_arguments_end_in_a_result_or_our_grammar(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     patched(monkeypatch, levels=levels("full flow"), draws=lambda quick: 1)

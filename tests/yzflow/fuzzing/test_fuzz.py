@@ -185,46 +185,9 @@ def test_what_a_conjecture_raises_comes_out():
         yz.fuzz(lambda run: 1 / 0, like="Scan and Snap: Theorem 3", level="theory flow", examples=2)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ({"level": "full flow"}, "`like` must be the statement inside whose assumptions settings are drawn"),
-        ({"like": "Scan and Snap: Theorem 3"}, "`level` must be one of"),
-        ({"like": "no theorem", "level": "full flow"}, "`like` must be in the register"),
-        ({"like": "Scan and Snap: Theorem 3", "level": "full flow", "statement": SIGNS}, "`like` must be None unless"),
-        ({"like": "Bounded Dyck: Theorem 2", "level": "full flow"}, "of a paper that declares how settings are drawn"),
-    ],
-)
-def test_bad_conjectures_are_named(arguments, words):
-    with pytest.raises(ValueError, match=words):
-        yz.fuzz(**{"statement": few_classes, **arguments})
-
-
-def test_choices_are_checked():
-    for choices, words in (
-        ({}, "`choices` must have 'K'"),
-        ({"K": 13}, r"`choices\['K'\]` must be at most 12, but got 13"),
-        ({"K": 1}, r"`choices\['K'\]` must be"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            replay(SIGNS, "theory flow", choices)
+def test_recorded_choices_are_checked():
     with pytest.raises(ValueError, match=r"`choices\['x'\]` must be between 0 and 1, but got 2"):
         Recorded({"x": 2.0}).real("x", 0, 1)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ({"examples": 0}, "`examples` must be"),
-        ({"level": "no level"}, "`level` must be"),
-        ({"outside": "no assumption"}, "`outside` must begin the text of one of"),
-        ({"statement": "Bounded Dyck: Theorem 2"}, "must be of a paper that declares how settings are drawn"),
-        ({"seed": -1}, "`seed` must be"),
-    ],
-)
-def test_bad_input_is_named(arguments, words):
-    with pytest.raises(ValueError, match=words):
-        yz.fuzz(**{"statement": "Scan and Snap: Theorem 2(a)", **arguments})
 
 
 def test_the_command(tmp_path):

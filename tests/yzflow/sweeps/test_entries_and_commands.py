@@ -145,12 +145,6 @@ def test_a_marker_that_cannot_be_read_is_refused_and_left(folder, make):
     assert (folder / "store" / "yzflow-store.json").lstat().st_mode == before
 
 
-@pytest.mark.parametrize("path", ["", b"store", 5, None])
-def test_what_is_no_path_of_a_store(path):
-    with pytest.raises(ValueError, match=r"^`store` must be the path of a folder, but got "):
-        Store(path)
-
-
 # Trajectories that are kept
 
 

@@ -81,33 +81,12 @@ def test_integers_that_a_common_type_would_round_are_told_apart():
     assert [found[str(label)][0] for label in large] == [1.0, 2.0] and found["0.5"][1] == 3.0
 
 
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        (["1", 1], "`grid['a']` must hold values that are written differently, but got '1' and 1"),
-        ([None, 3, "None"], "`grid['a']` must hold values that are written differently, but got None and 'None'"),
-        (["x\0"], "`grid['a']` must hold words that a file can hold, but got 'x\\x00'"),
-        (["\ud800"], "`grid['a']` must hold words that a file can hold"),
-    ],
-)
-def test_values_with_equal_labels_are_refused(tmp_path, values, message):
-    with pytest.raises(ValueError) as caught:
-        yzflow.sweep(gives, {"a": values}, store=tmp_path / "store")
-    assert str(caught.value).startswith(message) and not (tmp_path / "store").exists()
-
-
 def test_integers_beside_fractions_keep_their_labels(tmp_path):
     values = [2**60, 2**60 + 1, 0.5]
     GIVEN.update((value, {"y": 1.0}) for value in values)
     with ThreadPoolExecutor(1) as pool:
         found = yzflow.sweep(gives, {"a": values}, store=tmp_path, executor=pool, progress=False)
     assert found["a"].values.tolist() == [str(value) for value in values]
-
-
-@pytest.mark.parametrize("name", ["a/b", "", ".", "a\0", "\ud800", "_nc4_non_coord_a", "n" * 300, "run", "version"])
-def test_keys_that_no_file_can_hold_are_refused(tmp_path, name):
-    with pytest.raises(ValueError, match="`grid` must have words as keys"):
-        yzflow.sweep(gives, {name: [1]}, store=tmp_path / "store")
 
 
 class Untellable(Exception):
