@@ -2,11 +2,13 @@
 
 import errno
 import hashlib
+import io
 import os
 import stat
 import subprocess
 import sys
 import time
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +16,7 @@ import pytest
 import xarray as xr
 
 from dynamics import Bags
-from dynamics.support import files, netcdf
+from dynamics.support import archive, files, formats, netcdf, sealed
 
 WRITERS = {
     "write": lambda path: files.write(path, b"new"),
@@ -178,3 +180,20 @@ def test_a_seal_is_the_sha256_of_all_bytes_before_it_and_every_change_is_refused
     path.write_bytes(whole)
     with pytest.raises(ValueError, match="`path` must be a trajectory written by yzflow, but got another file"):
         netcdf.load_dataset(path, "g", "a trajectory")
+
+
+def test_a_sealed_file_of_a_format_that_holds_something_else_is_refused_by_name(tmp_path):
+    """Anybody can seal a file: what stands behind the name of its format may be no content of ours."""
+    path = tmp_path / "a"
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as file:
+        file.writestr(formats.HEADER, '{"format": "f"}')
+        file.writestr("a.npy", b"no array")
+    # In the place of the length of a comment, which is the seal.
+    body = packed.getvalue()[:-2] + sealed.DIGITS.to_bytes(2, "little")
+    path.write_bytes(body + sealed.digest(body))
+    for load in (archive.load, netcdf.load_dataset):
+        with pytest.raises(
+            ValueError, match=r"^`path` must be a file written by yzflow, but got another file '.*/a', of"
+        ):
+            load(path, "f", "a file")
