@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,11 @@ from numpy.typing import ArrayLike
 
 from dynamics._assembly import assemble
 from dynamics._engine.clock import Clock
+from dynamics._engine.drive import drive, into
 from dynamics._engine.noise.field import Field, Steps
 from dynamics._engine.noise.schemes import SCHEMES
 from dynamics._engine.sgd.run import spawn
+from dynamics._engine.steps import NOT_FINITE
 from dynamics._model.objective import Objective, as_objective, shaped
 from dynamics.bags import Data
 from dynamics.fields.system import Setting
@@ -141,37 +144,62 @@ def stochastic_flow(
     return trajectory
 
 
+class _Path:
+    """A path of the equation, step by step, of which some end at each output time."""
+
+    def __init__(self, equation: Steps, scheme: str, dt: float, times: np.ndarray, rng: np.random.Generator) -> None:
+        self.s, self.state = 0.0, equation.field.system.initial.copy()
+        self._equation, self._step, self._rng = equation, SCHEMES[scheme], rng
+        self._sizes = self._ahead(dt, times)
+
+    @staticmethod
+    def _ahead(dt: float, times: np.ndarray) -> Iterator[tuple[float, float]]:
+        """The size of each step, and where it ends."""
+        for start, end in itertools.pairwise([0.0, *times.tolist()]):
+            n = int(np.ceil((end - start) / dt - 1e-9))
+            if n == 0:  # two times that are one but for rounding
+                yield 0.0, end
+            for k in range(1, n + 1):
+                yield (end - start) / n, end if k == n else start + k * (end - start) / n
+
+    def advance(self) -> str | None:
+        """Take a step; returns None, or that there is none."""
+        size, end = next(self._sizes)
+        moved = self._step(self._equation, self.state, size, self._rng) if size else self.state
+        if not np.isfinite(moved).all():
+            return NOT_FINITE
+        self.s, self.state = end, moved
+        return None
+
+    def interpolate(self, s: np.ndarray) -> np.ndarray:
+        """The state where a step ends."""
+        return self.state[None]
+
+
 def _integrate(
     equation: Steps, times: np.ndarray, labels: Mapping[str, Any], rng: np.random.Generator, report: Progress
 ) -> Trajectory:
-    parameters = labels["parameters"]
-    step, dt = SCHEMES[parameters["scheme"]], parameters["dt"]
-    system = equation.field.system
-    state, now = system.initial.copy(), 0.0
-    states: list[np.ndarray] = []
+    parameters, system, end = labels["parameters"], equation.field.system, times[-1]
+    path = _Path(equation, parameters["scheme"], parameters["dt"], times, rng)
+    states = np.empty((len(times), system.initial.size))
+
+    def reported(s: float) -> None:
+        report.update(s / end, f"at t = {s:.4g} of {end:g}")
+
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        for time in times:
-            n = int(np.ceil((time - now) / dt - 1e-9))
-            for k in range(n):
-                moved = step(equation, state, (time - now) / n, rng)
-                if not np.isfinite(moved).all():
-                    reached = now + k * (time - now) / n
-                    raise IntegrationError(
-                        f"the stochastic flow ({parameters['decoder']}) stopped being finite after t = {reached:g} of "
-                        f"{times[-1]:g} SGD steps. Try, in this order: a smaller dt, smaller learning rates",
-                        reached,
-                        system.layer(state),
-                        _recorded(equation, times[: len(states)], states, labels) if states else None,
-                    )
-                state = moved
-                report.update((now + (k + 1) * (time - now) / n) / times[-1], f"at t = {time:.4g} of {times[-1]:g}")
-            now = time
-            states.append(state)
+        done, reason = drive(path, times, into(states), report=reported, first=True)
+    if reason:
+        raise IntegrationError(
+            f"the stochastic flow ({parameters['decoder']}) stopped being finite after t = {path.s:g} of "
+            f"{end:g} SGD steps. Try, in this order: a smaller dt, smaller learning rates",
+            path.s,
+            system.layer(path.state),
+            _recorded(equation, times[:done], states[:done], labels) if done else None,
+        )
     return _recorded(equation, times, states, labels)
 
 
-def _recorded(equation: Steps, times: np.ndarray, states: list[np.ndarray], labels: Mapping[str, Any]) -> Trajectory:
-    system, whole = equation.field.system, np.stack(states)
-    seen = system.observe(whole)
-    bags = system.setting.bags
-    return assemble(bags, times, seen.states, seen.loss, kind="stochastic_flow", extra=system.extra(whole), **labels)
+def _recorded(equation: Steps, times: np.ndarray, states: np.ndarray, labels: Mapping[str, Any]) -> Trajectory:
+    system = equation.field.system
+    seen, bags = system.observe(states), system.setting.bags
+    return assemble(bags, times, seen.states, seen.loss, kind="stochastic_flow", extra=system.extra(states), **labels)

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 
 from dynamics._assembly import LargeRecord, assemble, is_large
 from dynamics._engine.clock import Clock
+from dynamics._engine.drive import Guard, culprit, drive, into, taken
 from dynamics._engine.explicit import slopes_for
-from dynamics._engine.march import Guard, culprit, march, taken
 from dynamics._engine.solver import METHODS, Solver, as_solver
 from dynamics._engine.steps import Steps, steps_of
 from dynamics._model.frames import looked
@@ -286,7 +286,7 @@ def _integrate(
                 return f"more than {most:,} evaluations of the derivative{why}"
             return _stall(system, steps) if guard.stalls(steps, size) else None
 
-        done, reason = march(steps, grid, states, exceeded)
+        done, reason = drive(steps, grid, into(states), exceeded)
         if reason:
             fail(reason, steps.s, steps.state, done)
     attributes["method"] = taken(steps, clock)

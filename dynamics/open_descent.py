@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from dynamics._engine.drive import drive, into
 from dynamics._engine.open.records import recorded
 from dynamics._engine.open.states import States
+from dynamics._engine.steps import NOT_FINITE
 from dynamics.open_flow import Flow, states_of
 from dynamics.optimizers.optimizer import Optimizer, ascend, direction_of
 from dynamics.run import Run
@@ -91,16 +93,23 @@ def descend(
     clock = 1.0 if unit is None else unit
     rows = np.empty((len(moments), states.initial.size))
     with Progress(f"steps ({type(flow).__name__})", enabled=progress) as report:
-        done, step = _steps(flow, states, rates, clock, steps, rng, how, moments, rows, report)
+        descent = _Descent(flow, states, rates, clock, rng, None if how is None else how.over(steps))
+
+        def reported(step: float) -> None:
+            report.update(step / steps, f"step {step} of {steps}")
+
+        with np.errstate(over="ignore", invalid="ignore"):
+            done, reason = drive(descent, moments, into(rows), report=reported, first=True)
 
     def run(many: int) -> Run:
         more = {"method": "Euler" if how is None else how.name}
         return recorded(flow, states, clock * moments[:many], rows[:many], "descend", parameters, more)
 
-    if done < len(moments):
+    if reason:
         raise IntegrationError(
-            f"the state is no longer finite after step {step} of {steps}. Try a smaller rate, or Optimizer(clip=..)",
-            clock * step,
+            f"the state is no longer finite after step {descent.s} of {steps}. Try a smaller rate, or "
+            "Optimizer(clip=..)",
+            clock * descent.s,
             None,
             None,
             states.split(rows[done - 1]),
@@ -131,41 +140,41 @@ def _optimizer(optimizer: object) -> Optimizer | None:
     return found
 
 
-def _steps(
-    flow: Flow,
-    states: States,
-    rates: Mapping[str, float],
-    clock: float,
-    steps: int,
-    rng: np.random.Generator,
-    optimizer: Optimizer | None,
-    moments: np.ndarray,
-    rows: np.ndarray,
-    report: Progress,
-) -> tuple[int, int]:
-    """Take the steps; how many rows were recorded, and the last step whose state is finite."""
-    state, slope = states.initial.copy(), np.empty_like(states.initial)
-    draw = getattr(flow, "sample", None)
-    along = flow.derivative if draw is None else lambda t, now: draw(t, now, rng)
-    evaluate = states.bound(along, state, slope)
-    first, second = np.zeros_like(state), np.zeros_like(state)
-    own = list(states.slices.values())
-    parts = [[array[one] for one in own] for array in (state, slope, first, second)]
-    speeds = [rates[name] for name in states.slices]
-    whole = None if optimizer is None else optimizer.over(steps)
-    rows[0], done = state, 1
-    with np.errstate(over="ignore", invalid="ignore"):
-        for step in range(steps):
-            report.update(step / steps, f"step {step} of {steps}")
-            states.run(evaluate, clock * step)
-            if whole is None:
-                for place, move, speed in zip(parts[0], parts[1], speeds, strict=True):
-                    place += speed * move
-            else:
-                ascend(whole, parts[0], parts[1], parts[2], parts[3], speeds, None, step)
-            if not np.isfinite(state).all():
-                return done, step
-            if moments[done] == step + 1:
-                rows[done] = state
-                done += 1
-    return done, steps
+class _Descent:
+    """A descent on its way; ``s`` is how many steps were taken."""
+
+    def __init__(
+        self,
+        flow: Flow,
+        states: States,
+        rates: Mapping[str, float],
+        clock: float,
+        rng: np.random.Generator,
+        optimizer: Optimizer | None,
+    ) -> None:
+        self.s, self.state, slope = 0, states.initial.copy(), np.empty_like(states.initial)
+        draw = getattr(flow, "sample", None)
+        along = flow.derivative if draw is None else lambda t, now: draw(t, now, rng)
+        self._evaluate = states.bound(along, self.state, slope)
+        self._run, self._clock, self._optimizer = states.run, clock, optimizer
+        arrays = (self.state, slope, np.zeros_like(slope), np.zeros_like(slope))
+        self._parts = [[array[entries] for entries in states.slices.values()] for array in arrays]
+        self._speeds = [rates[name] for name in states.slices]
+
+    def advance(self) -> str | None:
+        """Take a step; returns None, or why it is the last one."""
+        self._run(self._evaluate, self._clock * self.s)
+        if self._optimizer is None:
+            for place, move, speed in zip(self._parts[0], self._parts[1], self._speeds, strict=True):
+                place += speed * move
+        else:
+            state, slope, first, second = self._parts
+            ascend(self._optimizer, state, slope, first, second, self._speeds, None, self.s)
+        if not np.isfinite(self.state).all():
+            return NOT_FINITE
+        self.s += 1
+        return None
+
+    def interpolate(self, s: np.ndarray) -> np.ndarray:
+        """The state after the last step."""
+        return self.state[None]

@@ -141,6 +141,9 @@ class Factored:
             self._factors.add(stages, row[stages], 1.0, zero, out)
         return found
 
+    def tolerate(self, rtol: float, atol: float) -> None:
+        self._tolerances = (rtol, atol)
+
     def at(self, k: int, s: float, state: np.ndarray) -> np.ndarray:
         np.copyto(place(self, k), state)
         self.evaluate[k](s)
@@ -161,11 +164,9 @@ class Factored:
         self._factors.earlier = (stages, size * weights)
         self._factors.add_whole(stages, weights, size, state, self.stage)
 
-    def step(
-        self, moments: np.ndarray, size: float, state: np.ndarray, rtol: float, atol: float
-    ) -> tuple[float, float]:
+    def step(self, moments: np.ndarray, size: float, state: np.ndarray) -> tuple[float, float]:
         run(self, 1, STAGES + 1, moments, size, state)
-        return self._factors.squares(state, self.new, rtol, atol)
+        return self._factors.squares(state, self.new, *self._tolerances)
 
     def turn(self) -> tuple[float, float]:
         """Nothing: a large state does not switch."""

@@ -6,6 +6,7 @@ its end; three more are found where states within the step are asked for. `_engi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
@@ -22,6 +23,9 @@ from dynamics.backend.compiled import kernel
 Bind = Callable[..., Callable[[float], None]]
 # The states (points, size of the state) at shares of a step, (points, 1).
 Within = Callable[[np.ndarray], np.ndarray]
+
+# What `take` returns.
+Found = tuple[float, float, float, float]
 
 # Numbers in a state from which on sums over stages wait for memory rather than for Python.
 LARGE = 2**15
@@ -42,18 +46,19 @@ class Slopes(Protocol):
     new: np.ndarray
     ends: bool
 
+    def tolerate(self, rtol: float, atol: float) -> None:
+        """Take the tolerances of an integration before its first step."""
+
     def at(self, k: int, s: float, state: np.ndarray) -> np.ndarray:
         """Slope k at a state, which becomes the one that a step has in its place."""
 
     def begin(self) -> None:
         """Make the slope at the end of the last step that at the start of the next."""
 
-    def step(
-        self, moments: np.ndarray, size: float, state: np.ndarray, rtol: float, atol: float
-    ) -> tuple[float, float]:
+    def step(self, moments: np.ndarray, size: float, state: np.ndarray) -> tuple[float, float]:
         """Find ``new`` and the slopes on the way; sums of squares of both error estimates of a step of size one.
 
-        Each entry is relative to its tolerance.
+        Each entry is relative to its tolerance, by `tolerate`.
         """
 
     def turn(self) -> tuple[float, float]:
@@ -78,6 +83,9 @@ class Called:
         self._before = [self._rows[:k].T for k in range(EXTENDED)]
         self.evaluate = [bind(place(self, k), row) for k, row in enumerate(self._rows)]
 
+    def tolerate(self, rtol: float, atol: float) -> None:
+        self._tolerances = (rtol, atol)
+
     def at(self, k: int, s: float, state: np.ndarray) -> np.ndarray:
         np.copyto(place(self, k), state)
         self.evaluate[k](s)
@@ -96,13 +104,14 @@ class Called:
         np.multiply(self._sum, size, self._sum)
         np.add(state, self._sum, out)
 
-    def step(
-        self, moments: np.ndarray, size: float, state: np.ndarray, rtol: float, atol: float
-    ) -> tuple[float, float]:
+    def step(self, moments: np.ndarray, size: float, state: np.ndarray) -> tuple[float, float]:
         run(self, 1, STAGES + 1, moments, size, state)
         if self._large:
-            found: tuple[float, float] = stage_sums.errors(self._rows, *stage_sums.ERRORS, state, self.new, rtol, atol)
+            found: tuple[float, float] = stage_sums.errors(
+                self._rows, *stage_sums.ERRORS, state, self.new, *self._tolerances
+            )
             return found
+        rtol, atol = self._tolerances
         scale = atol + np.maximum(np.abs(state), np.abs(self.new)) * rtol
         rows = self._rows[: STAGES + 1].T
         fifth, third = (_norm(np.dot(rows, weights) / scale) ** 2 for weights in (E5, E3))
@@ -247,11 +256,14 @@ class InKernel:
     ) -> None:
         self._frame, self._speed, self._watch = frame, speed, watch
         self.new, self._rows = np.empty(size), np.zeros((EXTENDED, size))
-        self._trial = Trial(self._rows, np.empty(size), self.new, 0.0, 0.0)
+        self.tolerate(0.0, 0.0)
 
-    def _take(self, first: int, last: int, moments: np.ndarray, size: float, state: np.ndarray) -> tuple[float, ...]:
+    def tolerate(self, rtol: float, atol: float) -> None:
+        self._trial = Trial(self._rows, np.empty(self.new.size), self.new, rtol, float(atol))
+
+    def _take(self, first: int, last: int, moments: np.ndarray, size: float, state: np.ndarray) -> Found:
         self._watch(moments[first], last - first)
-        found: tuple[float, ...] = take(self._frame, self._trial, first, last, size, self._speed(moments), state)
+        found: Found = take(self._frame, self._trial, first, last, size, self._speed(moments), state)
         return found
 
     def at(self, k: int, s: float, state: np.ndarray) -> np.ndarray:
@@ -261,16 +273,12 @@ class InKernel:
     def begin(self) -> None:
         np.copyto(self._rows[0], self._rows[STAGES])
 
-    def step(
-        self, moments: np.ndarray, size: float, state: np.ndarray, rtol: float, atol: float
-    ) -> tuple[float, float]:
-        self._trial = self._trial._replace(rtol=rtol, atol=float(atol))
-        fifth, third, *self._turned = self._take(1, STAGES + 1, moments, size, state)
-        return fifth, third
+    def step(self, moments: np.ndarray, size: float, state: np.ndarray) -> tuple[float, float]:
+        self._found = self._take(1, STAGES + 1, moments, size, state)
+        return self._found[:2]
 
     def turn(self) -> tuple[float, float]:
-        apart, turned = np.sqrt(self._turned)
-        return apart, turned
+        return math.sqrt(self._found[2]), math.sqrt(self._found[3])
 
     def within(self, moments: np.ndarray, size: float, old: np.ndarray, state: np.ndarray) -> Within:
         self._take(STAGES + 1, EXTENDED, moments, size, old)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 import scipy  # which imports its integrators, a third of a second, when they are first used
 
-from dynamics._engine.slopes import Bind, Called, Slopes
+from dynamics._engine.slopes import Bind, Called, Slopes, Within
 from dynamics._engine.tableau import STAGES, C
 from dynamics.support import raised
 
@@ -26,7 +27,7 @@ _STABLE, _AT_THE_BOUND, _WELL_INSIDE = 4.0, 15, 6
 # Numbers in a state up to which the Jacobian by differences and its factors take seconds at most.
 _DENSE = 1000
 _FINEST = 100 * float(np.finfo(np.float64).eps)
-_NOT_FINITE = "the state is no longer finite"
+NOT_FINITE = "the state is no longer finite"
 
 
 class Steps(Protocol):
@@ -66,6 +67,18 @@ class Steps(Protocol):
         """`interpolate` for several calls before the next step."""
 
 
+@dataclass
+class Inside:
+    """States within a step of DOP853, from ``start`` on over ``size``."""
+
+    start: float
+    size: float
+    within: Within
+
+    def __call__(self, s: np.ndarray) -> np.ndarray:
+        return self.within(((s - self.start) / self.size)[:, None])
+
+
 class Dop853:
     """DOP853 as `scipy.integrate.DOP853` does it, to the last bit with `Called` slopes of a state that is not large.
 
@@ -86,16 +99,18 @@ class Dop853:
         self._slopes, self._old = slopes, np.empty(initial.size)
         if rtol < _FINEST:
             warnings.warn(f"rtol = {rtol:g} is finer than numbers are: {_FINEST:.2g} is used", stacklevel=2)
-        self._end, self._rtol, self._atol = end, max(rtol, _FINEST), atol
+        rtol, self._end = max(rtol, _FINEST), end
+        self._inside: Inside | None = None
+        slopes.tolerate(rtol, atol)
         self.stiff, self._bounded, self._free = False, 0, 0
-        self._start, self._size, self._next_size = start, 0.0, self._first_size()
+        self._start, self._size, self._next_size = start, 0.0, self._first_size(rtol, atol)
 
-    def _first_size(self) -> float:
+    def _first_size(self, rtol: float, atol: float) -> float:
         """The first step to try: Hairer, Norsett, Wanner, Section II.4.
 
         The slope at the start comes to the last place of slopes, where a step leaves the slope at its end.
         """
-        scale = self._atol + np.abs(self.state) * self._rtol
+        scale = atol + np.abs(self.state) * rtol
         start, rest = self.s, self._end - self.s
         slope = self._slopes.at(STAGES, start, self.state)
         d0, d1 = (np.linalg.norm(x / scale) / scale.size**0.5 for x in (self.state, slope))
@@ -117,12 +132,17 @@ class Dop853:
             self.trials += 1
             moments = self.s + C * size
             moments[STAGES] = s
-            fifth, third = slopes.step(moments, size, self.state, self._rtol, self._atol)
+            try:
+                fifth, third = slopes.step(moments, size, self.state)
+            except ValueError as refusal:  # of what a schedule or a term returns
+                if raised.is_own(refusal):
+                    raise
+                return str(refusal)
             # Relative to the tolerance, Hairer's mean of two estimates.
             error = size * fifth / np.sqrt((fifth + 0.01 * third) * self.state.size) if fifth or third else 0.0
             if error < 1:
                 if not np.isfinite(slopes.new).all():
-                    return _NOT_FINITE
+                    return NOT_FINITE
                 grow = _GROW if error == 0 else min(_GROW, _SAFETY * error**_EXPONENT)
                 self._next_size = size * (min(1, grow) if rejected else grow)
                 self._start, self._size, self.s = self.s, size, s
@@ -130,6 +150,7 @@ class Dop853:
                     self._notice(*slopes.turn())
                 self._old, self.state = self.state, self._old
                 np.copyto(self.state, slopes.new)
+                self._inside = None
                 return None
             size *= max(_SHRINK, _SAFETY * error**_EXPONENT)
             rejected = True
@@ -152,11 +173,12 @@ class Dop853:
             return np.repeat(self.state[None], s.size, axis=0)
         return self.interpolant()(s)
 
-    def interpolant(self) -> Interpolant:
+    def interpolant(self) -> Inside:
         """`interpolate` for several calls before the next step."""
-        size, start, old = self._size, self._start, self._old
-        within = self._slopes.within(start + C * size, size, old, self.state)
-        return lambda s: within(((s - start) / size)[:, None])
+        if self._inside is None:
+            size, start = self._size, self._start
+            self._inside = Inside(start, size, self._slopes.within(start + C * size, size, self._old, self.state))
+        return self._inside
 
 
 class ScipySteps:
@@ -204,7 +226,7 @@ class ScipySteps:
             if self._solver.status == "failed":
                 return message or "the step failed"
             if not np.isfinite(self._solver.y).all():  # LSODA steps on with nan
-                return _NOT_FINITE
+                return NOT_FINITE
             if self._solver.t > self.s:
                 self.s, self.state = self._solver.t, self._solver.y
                 return None

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynamics import IntegrationError, Layer, SequenceClasses, Solver, gradient_flow, integrate
-from dynamics._engine.march import Guard
+from dynamics._engine.drive import Guard
 from dynamics._engine.solver import METHODS
 
 

@@ -98,8 +98,9 @@ def test_sums_over_stages_of_large_states(n):
     moments, shares, found = 0.3 * tableau.C, np.linspace(0, 1, 5)[:, None], []
     for large in (False, True):
         one = called(rate, n, large=large)
+        one.tolerate(1e-8, 1e-9)
         one.at(0, 0.0, initial)
-        errors = one.step(moments, 0.3, initial, 1e-8, 1e-9)
+        errors = one.step(moments, 0.3, initial)
         states = one.within(moments, 0.3, initial, one.new)(shares)
         found.append((np.array([one.new, *states]), np.sqrt(np.array(errors) / n)))
     np.testing.assert_allclose(found[1][0], found[0][0], rtol=1e-12, atol=1e-13)

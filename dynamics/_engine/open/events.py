@@ -11,7 +11,7 @@ import numpy as np
 from dynamics._engine.clock import Clock
 from dynamics._engine.open.protocol import Flow
 from dynamics._engine.open.states import RaisedError, States, check_name
-from dynamics._engine.steps import Interpolant
+from dynamics._engine.steps import Interpolant, Steps
 from dynamics.support import checks
 
 KINDS = ("record", "stop", "kink")
@@ -143,8 +143,9 @@ class Watch:
         n = len(self.names)
         self.side = np.concatenate([np.where(self.side[:n] == 0, now[:n], self.side[:n]), np.ones(now.size - n, int)])
 
-    def within(self, start: float, inside: Interpolant, end: float) -> float | None:
+    def within(self, start: float, steps: Steps) -> float | None:
         """Note the zeros in a step; where one of them ends it, or None."""
+        inside, end = steps.interpolant(), steps.s
         first, last = np.searchsorted(self._outputs, [start, end])
         places = np.union1d(np.linspace(start, end, _POINTS + 1)[:-1], self._outputs[first:last])
         places = np.append(places[(places >= start) & (places < end)], end)

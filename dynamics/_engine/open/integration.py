@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from dynamics._engine.clock import Clock
-from dynamics._engine.march import Guard, culprit, march, taken
+from dynamics._engine.drive import Guard, culprit, drive, into, taken
 from dynamics._engine.open.events import Cut, Watch
 from dynamics._engine.open.kinks import Sides, Slide, begins, rate, sides_of
 from dynamics._engine.open.protocol import Flow
@@ -128,7 +128,8 @@ class Integration:
             bind = self.bind if self.slide is None else self.along
             steps = steps_of(self.parameters["method"], bind, self.end, state, **how, start=s)
             within = None if watch is None else watch.within
-            self.done, reason = march(steps, grid, self.rows, self.exceeded, self.done, within=within, until=until)
+            record = into(self.rows)
+            self.done, reason = drive(steps, grid, record, self.exceeded, within=within, until=until, done=self.done)
             self.method = taken(steps, self.clock)
             if reason:
                 raise self.failure(reason, steps.s, steps.state)

@@ -1,14 +1,14 @@
-"""The loop around the steps of an integrator: what is recorded at which times, and when a flow is given up."""
+"""The loop around steps: what is recorded at which times, and when a flow is given up."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, Protocol
 
 import numpy as np
 
 from dynamics._engine.clock import Clock
-from dynamics._engine.steps import Interpolant, Steps
-from dynamics.support import raised
+from dynamics._engine.steps import Steps
 
 # Steps over which a pace is taken, and at whose end it is judged.
 _WINDOW = 1000
@@ -20,8 +20,21 @@ _REJECTED, _MANY, _MORE, _HOPELESS = 0.15, 1e5, 1e6, 1e7
 # Steps over which the cause of a stall is looked for.
 _SOUGHT = 200
 
-# The fate of a step from ``start`` to ``end``, which ends before where that returns a place.
-Within = Callable[[float, Interpolant, float], float | None]
+# The fate of a step from a place: where that returns one, the step ends there.
+Within = Callable[[float, Any], float | None]
+# (number of the first row, states): what becomes of states at output times.
+Record = Callable[[int, Any], None]
+
+
+class Advancing(Protocol):
+    """Steps of any kind: of an integrator, of a random path, of a descent."""
+
+    @property
+    def s(self) -> float: ...
+
+    def advance(self) -> str | None: ...
+
+    def interpolate(self, s: np.ndarray) -> Any: ...
 
 
 class Guard:
@@ -65,24 +78,46 @@ def culprit(steps: Steps, derivative: Callable[[float, np.ndarray], np.ndarray])
     return found, float(jumps[found])
 
 
-def march(
-    steps: Steps,
-    grid: np.ndarray,
-    states: np.ndarray,
-    exceeded: Callable[[Steps, float], str | None],
-    done: int = 0,
+def into(rows: np.ndarray) -> Record:
+    """Put states in rows."""
+
+    def record(first: int, states: np.ndarray) -> None:
+        rows[first : first + len(states)] = states
+
+    return record
+
+
+def drive(
+    steps: Advancing,
+    times: np.ndarray,
+    record: Record,
+    guard: Callable[[Any, float], str | None] | None = None,
+    report: Callable[[float], None] | None = None,
     *,
     within: Within | None = None,
     until: float = -np.inf,
+    done: int = 0,
+    first: bool = False,
 ) -> tuple[int, str | None]:
-    """Take steps until all of ``grid`` is recorded in the rows of ``states``, from row ``done`` on, and to ``until``.
+    """Take steps until all of ``times`` is recorded, and to ``until``: advance, watch, record, refuse.
 
     Parameters
     ----------
-    exceeded : callable
+    steps : Advancing
+    times : (n,) array
+        Output times in the variable of integration.
+    record : callable
+        Of the number of the first row and the states at the times that a step reached.
+    guard : callable, optional
         Of the steps and the size of the last one, why there is to be no further one, or None.
+    report : callable, optional
+        Of the place after a step.
     within : callable, optional
-        Asked of each step; where it returns a place, the march ends with what is due up to there.
+        Asked of each step; where it returns a place, the drive ends with what is due up to there.
+    done : int
+        Rows that are recorded already.
+    first : bool
+        Whether what is due at the start is recorded before the first step, and not with it.
 
     Returns
     -------
@@ -91,26 +126,28 @@ def march(
     str or None
         Why there is no further step.
     """
-    while done < len(grid) or steps.s < until:
+    if first:
+        done = _due(steps, times, record, done, steps.s)
+    while done < len(times) or steps.s < until:
         before = steps.s
-        try:
-            reason = steps.advance()
-        except ValueError as error:  # of what a schedule or a term returns
-            if raised.is_own(error):
-                raise
-            reason = str(error)
-        reason = reason or exceeded(steps, steps.s - before)
+        reason = steps.advance() or (guard(steps, steps.s - before) if guard else None)
         if reason:
             return done, reason
-        inside = steps.interpolate if within is None else steps.interpolant()
-        cut = None if within is None else within(before, inside, steps.s)
-        due = grid[done : np.searchsorted(grid, steps.s if cut is None else cut, side="right")]
-        if due.size:
-            states[done : done + due.size] = inside(due)
-            done += due.size
+        cut = None if within is None else within(before, steps)
+        done = _due(steps, times, record, done, steps.s if cut is None else cut)
         if cut is not None:
             break
+        if report is not None:
+            report(steps.s)
     return done, None
+
+
+def _due(steps: Advancing, times: np.ndarray, record: Record, done: int, end: float) -> int:
+    """Record what is due up to a place; the number of rows then."""
+    due = times[done : np.searchsorted(times, end, side="right")]
+    if due.size:
+        record(done, steps.interpolate(due))
+    return done + due.size
 
 
 def taken(steps: Steps, clock: Clock) -> str:
