@@ -24,7 +24,7 @@ from dynamics.support.origins import Code, Origin, check_is_here, read_outside
 from dynamics.support.provenance import environment
 from yzflow.audits.audit import Enclose, audit
 from yzflow.audits.check import OWN_ARGUMENTS, check
-from yzflow.audits.report import as_json
+from yzflow.audits.rendered import as_json
 from yzflow.audits.survival import load as load_survival
 from yzflow.audits.survival import survival
 from yzflow.sweeps.sweep import load_sweep, sweep

@@ -3,7 +3,7 @@
 from sphinx.util.docutils import SphinxDirective
 
 from theory import papers
-from yzflow.audits.report import markdown_table
+from yzflow.audits.rendered import markdown_table
 from yzflow.audits.tried import Row
 
 

@@ -16,7 +16,7 @@ from dynamics.support import files
 from yzflow.audits import survival_report
 from yzflow.audits._survival_cells import WHY
 from yzflow.audits.fates import Fate
-from yzflow.audits.report import markdown_table
+from yzflow.audits.rendered import markdown_table
 from yzflow.audits.survival import load
 
 DATA = Path("docs") / "survival" / "survival.nc"

@@ -15,7 +15,7 @@ from theory import statements
 from yzflow import cli
 from yzflow.audits import formulas
 from yzflow.audits.check import StatementVerdict
-from yzflow.audits.examined import error_rows, head
+from yzflow.audits.examined import head
 from yzflow.audits.report import AuditReport
 from yzflow.pages import contents, strips
 from yzflow.pages import statement as single
@@ -78,7 +78,7 @@ def test_numbers_are_those_of_check(browser, found, pages, name):
     verdict = found[name]
     clauses = bool(verdict.statement.clauses[0].name)
     worst, each, *margins = tables(browser(pages[name]))[clauses:]
-    assert worst == [head(verdict.statement), *(list(map(plain, row)) for row in error_rows(verdict))]
+    assert worst == [head(verdict.statement), *(list(map(plain, row.words)) for row in verdict.errors)]
     assert [row[4:] for row in each[1:]] == [list(row.forms) for row in verdict.rows]
     names = [[plain(row.check), row.level, plain(row.setting)] for row in verdict.rows]
     assert [row[:3] for row in each[1:]] == names

@@ -16,9 +16,10 @@ from theory.trust import Trust
 from yzflow.audits import formulas
 from yzflow.audits.audit import audit, prove
 from yzflow.audits.chosen import find
-from yzflow.audits.examined import MARGINS, Examined, error_rows, head, margin_rows
+from yzflow.audits.examined import MARGINS, Examined, head, margin_rows
 from yzflow.audits.own import measure, own_case
-from yzflow.audits.report import AuditReport, as_json, assumed, columns, markdown_table
+from yzflow.audits.rendered import as_json, columns, markdown_table
+from yzflow.audits.report import AuditReport, assumed
 from yzflow.audits.screen import WIDTH, outcomes, screen
 from yzflow.audits.verdicts import Verdict, judge
 
@@ -42,7 +43,7 @@ class StatementVerdict(Examined):
             how to repeat it in Python.
         """
         if not checks.flag("verbose", verbose):
-            return "\n".join(screen(self, [head(self.statement), *error_rows(self)], self.command))
+            return "\n".join(screen(self, self.command))
         statement = self.statement
         lines = [f"{statement.id}. {statement.title}", *_wrapped(statement.text, ""), ""]
         for name, formula in statement.forms:
@@ -68,7 +69,8 @@ class StatementVerdict(Examined):
         if self.margins:
             lines += ["", MARGINS, *columns(margin_rows(self)), *_wrapped("; ".join(_numbered(self)), "  ")]
         if self.rows:
-            lines += ["", "Largest errors over the settings", *columns([head(self.statement), *error_rows(self)])]
+            table = [head(statement), *(row.words for row in self.errors)]
+            lines += ["", "Largest errors over the settings", *columns(table)]
         return "\n".join([*lines, "", *self.python.splitlines()])
 
     def markdown(self) -> str:
@@ -101,7 +103,7 @@ class StatementVerdict(Examined):
         if self.margins:
             lines += [f"{MARGINS}:", "", *markdown_table(margin_rows(self)), "", *_numbered(self), ""]
         if self.rows:
-            lines += [*markdown_table([head(self.statement), *error_rows(self)]), ""]
+            lines += [*markdown_table([head(statement), *(row.words for row in self.errors)]), ""]
         lines += [f"- {name}: {answer}" for name, answer in self.checklists().items()]
         lines += ["", f"Made by yzflow {__version__}: `{self.command}`.", ""]
         return "\n".join(lines)

@@ -11,10 +11,10 @@ from theory.trust import Label
 from yzflow.audits.headlines import fitted, headline, own_headline, sentence
 from yzflow.audits.outcomes import Absent, Column, Outcome
 from yzflow.audits.own import OwnCase
-from yzflow.audits.report import AuditReport, cells, worst, worst_forms
-from yzflow.audits.verdicts import Row
+from yzflow.audits.report import AuditReport
+from yzflow.audits.verdicts import Row, VerdictRow, verdict_rows
 
-__all__ = ["MARGINS", "Examined", "error_rows", "head", "margin_rows"]
+__all__ = ["MARGINS", "Examined", "head", "margin_rows"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -62,6 +62,11 @@ class Examined:
     def rows(self) -> list[Row]:
         """Each check at each level and setting."""
         return self.report.table
+
+    @property
+    def errors(self) -> list[VerdictRow]:
+        """Each check at each level, over the settings; at a reader's own, inside the assumptions or not."""
+        return verdict_rows(self.rows, everywhere=self.own is not None)
 
     @property
     def margins(self) -> dict[str, dict[str, float]]:
@@ -181,18 +186,8 @@ class Examined:
 
 
 def head(statement: Statement) -> list[str]:
-    """The columns of `error_rows`."""
+    """The columns of a `VerdictRow`."""
     return ["check", "level", statement.source.short, "corrected", "expected", "outside the assumptions"]
-
-
-def error_rows(verdict: Examined) -> list[list[str]]:
-    """Under `head`, a row for each check and level: the largest errors over the settings, in words."""
-    found = []
-    for cell in cells(verdict.rows):
-        inside, outside = ([row for row in cell if (row.inside or verdict.own is not None) is w] for w in (True, False))
-        flag = " <- should hold" if any(row.alarming for row in cell) else ""
-        found.append([cell[0].check, cell[0].level, *worst_forms(inside), worst(outside) + flag])
-    return found
 
 
 MARGINS = "Margins of the assumptions by setting (an assumption holds from 1 on, and is broken in brackets)"

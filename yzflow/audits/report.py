@@ -6,11 +6,9 @@ import base64
 import dataclasses
 import html
 import io
-import json
-import math
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -23,7 +21,8 @@ from theory.trust import Label, Trust, weakest
 from yzflow.audits import formulas, tried
 from yzflow.audits.enclosing import EnclosedFlow
 from yzflow.audits.outcomes import COLUMNS, Absent, Column, four_columns
-from yzflow.audits.verdicts import Row, amount, claim, describe
+from yzflow.audits.rendered import as_json, columns, html_table
+from yzflow.audits.verdicts import Row, verdict_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -87,7 +86,7 @@ class AuditReport:
         proofs = statement.with_kernel(clause, proved)
         names = {check.name for check in clause.checks}
         rows = [row for row in self.table if row.statement == statement.id and row.expected and row.check in names]
-        return (*proofs, *(_over_settings(cell) for cell in cells(rows)), *clause.in_words)
+        return (*proofs, *(row.label for row in verdict_rows(rows)), *clause.in_words)
 
     def summary(self, statement: Statement) -> Label:
         """The weakest needed part of what the statement rests on, or a part that fails."""
@@ -184,13 +183,9 @@ class AuditReport:
             ]
         balls = ["in balls"] if self.enclosed else []
         table = [["statement", "check", "level", "printed", "corrected", "expected", *balls, "outside the assumptions"]]
-        for rows in cells(self.table):
-            first = rows[0]
-            inside, outside = ([row for row in rows if row.inside is where] for where in (True, False))
-            balls = [_in_balls(inside)] if self.enclosed else []
-            flag = " <- should hold" if any(row.alarming for row in rows) else ""
-            forms = [*worst_forms(inside), *balls, worst(outside) + flag]
-            table.append([first.statement, first.check, first.level, *forms])
+        for row in verdict_rows(self.table):
+            *words, outside = row.words
+            table.append([row.statement, *words, *([row.in_balls] if self.enclosed else []), outside])
         lines += ["", *columns(table)]
         quoted = {one.paper: one.source.where for one in self.statements if one.source != Source()}
         lines += [f"Of {paper}, what is called printed is {where}." for paper, where in quoted.items()]
@@ -280,89 +275,6 @@ class AuditReport:
             temporary.write_text(_page(self), encoding="utf-8")
 
 
-def as_json(facts: object) -> str:
-    """Facts as JSON, where null stands for a number that is not finite."""
-
-    def plain(fact: object) -> object:
-        if isinstance(fact, dict):
-            return {name: plain(value) for name, value in fact.items()}
-        if isinstance(fact, list | tuple):
-            return [plain(value) for value in fact]
-        return None if isinstance(fact, float) and not math.isfinite(fact) else fact
-
-    return json.dumps(plain(facts), indent=2, allow_nan=False)
-
-
-def columns(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Rows under each other, each column as wide as it needs to be."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
-    return [f"  {line.rstrip()}" for line in lines]
-
-
-def markdown_table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """The rows as a table of Markdown."""
-    lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
-    return [lines[0], "|" + "---|" * len(rows[0]), *lines[1:]]
-
-
-def cells(table: Sequence[Row]) -> Iterator[list[Row]]:
-    """The rows of each statement, check and level."""
-    found: dict[tuple[str, str, str], list[Row]] = {}
-    for row in table:
-        found.setdefault((row.statement, row.check, row.level), []).append(row)
-    yield from found.values()
-
-
-def _over_settings(rows: Sequence[Row]) -> Label:
-    """One label for the rows of a check and level: the weakest and worst of them, with all the settings.
-
-    If all are enclosed, then up to the earliest time of any.
-    """
-    shown = max(rows, key=lambda row: (row.alarming, row.label.trust, row.error))
-    scope = dict(shown.label.scope)
-    del scope["setting"]
-    if "every t up to" in scope and not shown.alarming:
-        scope["every t up to"] = min(row.label.scope["every t up to"] for row in rows)  # type: ignore[type-var]
-    return dataclasses.replace(shown.label, scope={**scope, "settings": tuple(row.setting for row in rows)})
-
-
-def worst_forms(rows: Sequence[Row]) -> tuple[str, str, str]:
-    """The three columns for the rows of a check and level: the largest error of each form, and what is expected."""
-    if not rows:
-        return "-", "-", "nothing"
-    tolerance = rows[0].tolerance
-    corrected = [row.corrected for row in rows if row.corrected is not None]
-    return (
-        describe(_largest([row.printed for row in rows]), tolerance),
-        describe(_largest(corrected) if corrected else None, tolerance),
-        claim(tolerance) if any(row.expected for row in rows) else "nothing",
-    )
-
-
-def _in_balls(rows: Sequence[Row]) -> str:
-    """Findings of balls on the rows of a check and level: the weakest and earliest, and how many they decide."""
-    found = [row.decided for row in rows if row.decided is not None]
-    if not found:
-        return "-"
-    worst = min(found, key=lambda decided: ((False, None, True).index(decided.value), decided.reached))
-    decided = sum(one.value is not None for one in found)
-    return f"{worst.words} ({decided} of {len(rows)} decided)"
-
-
-def _largest(errors: Sequence[float]) -> float:
-    """The largest error, where one that is no number is larger than any."""
-    return max(errors, key=lambda error: (error != error, error))
-
-
-def worst(rows: Sequence[Row]) -> str:
-    """The verdict of the worst row, for the settings outside the assumptions."""
-    if not rows:
-        return "-"
-    found = max(rows, key=lambda row: (row.verdict, row.error))
-    return found.words + (f" (by {amount(found.error)})" if found.words == "fails" else "")
-
-
 def assumed(statement: Statement) -> list[str]:
     """A sentence on what a statement assumes, and one for each clause or check that assumes more or less."""
     held = statement.assumes.items()
@@ -378,6 +290,8 @@ body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto
 :root { color-scheme: light dark }
 table { border-collapse: collapse; font-size: 0.85rem; margin: 0.5rem 0 1rem }
 th, td { border-bottom: 1px solid #8886; padding: 0.2rem 0.8rem 0.2rem 0; text-align: left; vertical-align: top }
+tbody th { font-weight: inherit }
+caption { text-align: left }
 code { font-size: 0.9em; overflow-wrap: anywhere }
 img { max-width: 100%; background: white }
 .formula svg { max-width: calc(100% - 1.5rem); margin: 0.3rem 1.5rem 0.3rem 0 }
@@ -417,10 +331,9 @@ def _page(report: AuditReport) -> str:
         if rows:
             parts.append(_plot(report, statement.id))
             names = ["check", "level", "setting", "assumptions", statement.source.short, "corrected", "expected"]
-            names += ["verdict"]
-            names += ["in balls"] if report.enclosed else []
-            parts.append(f"<table><tr>{''.join(f'<th>{name}' for name in names)}</tr>")
-            parts += [_html_row(row, balls=bool(report.enclosed)) for row in rows] + ["</table>"]
+            names += ["verdict", "in balls"] if report.enclosed else ["verdict"]
+            cells = [_cells(row, balls=bool(report.enclosed)) for row in rows]
+            parts.append(html_table(names, cells, "One row for each setting", bad=[row.alarming for row in rows]))
     return "\n".join(parts) + "\n</html>\n"
 
 
@@ -435,18 +348,9 @@ def _plot(report: AuditReport, statement: str) -> str:
     return f"<img alt='{text}' src='data:image/png;base64,{encoded}'>"
 
 
-def _html_row(row: Row, *, balls: bool) -> str:
+def _cells(row: Row, *, balls: bool) -> list[str]:
     broken = [text for text, margin in row.margins.items() if margin < 1]
-    cells = [
-        row.check,
-        row.level,
-        row.setting,
-        "hold" if row.inside else "broken: " + "; ".join(broken),
-        *row.forms,
-        row.words,
-    ]
-    if balls:
-        cells.append("-" if row.decided is None else row.decided.words)
-    return (
-        f"<tr{' class=bad' if row.alarming else ''}>" + "".join(f"<td>{html.escape(cell)}" for cell in cells) + "</tr>"
-    )
+    assumptions = "hold" if row.inside else "broken: " + "; ".join(broken)
+    decided = ["-" if row.decided is None else row.decided.words] if balls else []
+    cells = [row.check, row.level, row.setting, assumptions, *row.forms, row.words, *decided]
+    return [html.escape(cell) for cell in cells]

@@ -9,9 +9,10 @@ from dynamics.support.rounded import margin
 from theory.statements import Statement
 from theory.trust import Label
 from yzflow.audits import tried
-from yzflow.audits.examined import Examined
+from yzflow.audits.examined import Examined, head
 from yzflow.audits.outcomes import Column
-from yzflow.audits.report import columns
+from yzflow.audits.rendered import columns
+from yzflow.audits.verdicts import VerdictRow
 
 __all__ = ["LINES", "WIDTH", "clipped", "outcomes", "screen"]
 
@@ -30,17 +31,8 @@ def clipped(text: str, width: int = WIDTH) -> str:
     return (words if len(words) > 0.6 * width else short.rstrip()) + _MORE
 
 
-def screen(verdict: Examined, rows: Sequence[Sequence[str]], command: str) -> list[str]:
-    """The lines: what is said, what was found, what it rests on, margins, and the largest errors.
-
-    Parameters
-    ----------
-    verdict : Examined
-    rows : sequence of sequences of str
-        A head and a row for each check and level, of which the first five columns are shown.
-    command : str
-        What computes it again.
-    """
+def screen(verdict: Examined, command: str) -> list[str]:
+    """The lines: what is said, what was found, what it rests on, margins, and the largest errors; then the command."""
     statement = verdict.statement
     lines = [clipped(f"{statement.id}. {statement.title}"), *_wrapped(statement.text, "", 2), ""]
     for name, formula in statement.forms:
@@ -58,10 +50,10 @@ def screen(verdict: Examined, rows: Sequence[Sequence[str]], command: str) -> li
         lines += ["", "Least margins of the assumptions (an assumption holds from 1 on)"]
         lines += _some(_least(verdict.margins), 4, "assumptions")
     last = f"{command} --verbose shows the rest"
-    if len(rows) > 1:
+    if rows := verdict.errors:
         room = max(LINES - len(lines) - 5, _FEWEST_ROWS)
         where = "at your own setting" if verdict.own else "inside the assumptions"
-        lines += ["", f"Largest errors {where}", *_errors(rows, room)]
+        lines += ["", f"Largest errors {where}", *_errors(head(statement), rows, room)]
     return [*lines, "", clipped(last)]
 
 
@@ -106,18 +98,18 @@ def _least(margins: Mapping[str, Mapping[str, float]]) -> list[str]:
     return [clipped(line) for line in columns(sorted(found, key=lambda row: not row[2]))]
 
 
-def _errors(rows: Sequence[Sequence[str]], room: int) -> list[str]:
+def _errors(head: Sequence[str], rows: Sequence[VerdictRow], room: int) -> list[str]:
     """The head and as many rows as there is room for; one that should hold and does not is never left out."""
-    head, *body = rows
-    alarming = [row for row in body if "should hold" in row[-1]]
-    kept = alarming + [row for row in body if row not in alarming]
-    left_out = len(body) - room + 1 if len(body) > room else 0
-    if left_out:
-        chosen = kept[: max(room - 1, len(alarming))]
-        left_out = len(body) - len(chosen)
-        body = [row for row in body if row in chosen]
-    flags = [" <-" if row in alarming else "" for row in body]
-    shown = [list(head[:5]), *([*row[:4], row[4] + flag] for row, flag in zip(body, flags, strict=True))]
+    left_out = 0
+    if len(rows) > room:
+        alarming = sum(row.alarming for row in rows)
+        chosen = sorted(rows, key=lambda row: not row.alarming)[: max(room - 1, alarming)]
+        left_out = len(rows) - len(chosen)
+        rows = [row for row in rows if row in chosen]
+    shown = [list(head[:5])]
+    for row in rows:
+        *words, expected = row.words[:5]
+        shown.append([*words, expected + (" <-" if row.alarming else "")])
     widest = max(len(line) for line in columns([["", *row[1:]] for row in shown]))
     shown = [[clipped(row[0], max(WIDTH - widest, 12)), *row[1:]] for row in shown]
     more = [f"  and {left_out} rows more"] if left_out else []

@@ -9,7 +9,7 @@ import xarray as xr
 
 from yzflow.audits._survival_cells import WHY
 from yzflow.audits.fates import Fate
-from yzflow.audits.report import columns
+from yzflow.audits.rendered import columns
 from yzflow.audits.survival import label
 
 __all__ = ["counted", "facts", "fates", "legend", "rescued", "text", "texts"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from dynamics.support.rounded import faithful
@@ -139,13 +139,12 @@ class Row:
     @property
     def forms(self) -> tuple[str, str, str]:
         """Words for the printed form, the corrected one and what is expected, for three columns."""
-        printed, corrected = (describe(error, self.tolerance) for error in (self.printed, self.corrected))
-        return printed, corrected, claim(self.tolerance) if self.expected else "nothing"
+        return _forms([self])
 
     def as_dict(self) -> dict[str, object]:
         """For JSON."""
         return {
-            **{name: getattr(self, name) for name in _PLAIN},
+            **{name: value for name, value in vars(self).items() if name not in ("label", "decided", "refuted")},
             "verdict": self.words,
             "outcome": self.verdict.name,
             "forms": dict(zip(("printed", "corrected", "expected"), self.forms, strict=True)),
@@ -165,9 +164,93 @@ class Table(Protocol):
     def statements(self) -> Sequence[Statement]: ...
 
 
-_PLAIN = (
-    "statement", "check", "level", "setting", "inside", "margins", "printed", "corrected", "tolerance", "expected",
-)  # fmt: skip
+@dataclass(frozen=True)
+class VerdictRow:
+    """One row of a verdict: a check at a level, over all settings.
+
+    Attributes
+    ----------
+    statement, check, level : str
+    rows : tuple of Row
+        One for each setting.
+    everywhere : bool
+        Whether settings outside the assumptions count as those inside do.
+    """
+
+    statement: str
+    check: str
+    level: str
+    rows: tuple[Row, ...]
+    everywhere: bool = False
+
+    def _where(self, inside: bool) -> list[Row]:
+        return [row for row in self.rows if (row.inside or self.everywhere) is inside]
+
+    @property
+    def alarming(self) -> bool:
+        """A setting at which the statement should hold and does not."""
+        return any(row.alarming for row in self.rows)
+
+    @property
+    def words(self) -> list[str]:
+        """The check, the level, the largest error of each form, what is expected, and the verdict outside."""
+        flag = " <- should hold" if self.alarming else ""
+        return [self.check, self.level, *_forms(self._where(True)), _worst(self._where(False)) + flag]
+
+    @property
+    def in_balls(self) -> str:
+        """Findings of balls inside the assumptions: the weakest and earliest, and how many settings they decide."""
+        inside = self._where(True)
+        findings = [row.decided for row in inside if row.decided is not None]
+        if not findings:
+            return "-"
+        weakest = min(findings, key=lambda decided: ((False, None, True).index(decided.value), decided.reached))
+        count = sum(decided.value is not None for decided in findings)
+        return f"{weakest.words} ({count} of {len(inside)} decided)"
+
+    @property
+    def label(self) -> Label:
+        """The weakest and worst label, of all settings; where all are enclosed, up to the earliest time of any."""
+        shown = max(self.rows, key=lambda row: (row.alarming, row.label.trust, row.error))
+        scope = dict(shown.label.scope)
+        del scope["setting"]
+        if "every t up to" in scope and not shown.alarming:
+            scope["every t up to"] = min(row.label.scope["every t up to"] for row in self.rows)  # type: ignore[type-var]
+        return replace(shown.label, scope={**scope, "settings": tuple(row.setting for row in self.rows)})
+
+
+def verdict_rows(table: Sequence[Row], *, everywhere: bool = False) -> list[VerdictRow]:
+    """The rows of each statement, check and level as one."""
+    merged: dict[tuple[str, str, str], list[Row]] = {}
+    for row in table:
+        merged.setdefault((row.statement, row.check, row.level), []).append(row)
+    return [VerdictRow(*key, tuple(rows), everywhere) for key, rows in merged.items()]
+
+
+def _forms(rows: Sequence[Row]) -> tuple[str, str, str]:
+    """The largest error of the printed form and of the corrected one, and what is expected, in words."""
+    if not rows:
+        return "-", "-", "nothing"
+    tolerance = rows[0].tolerance
+    corrected = [row.corrected for row in rows if row.corrected is not None]
+    return (
+        describe(_largest([row.printed for row in rows]), tolerance),
+        describe(_largest(corrected) if corrected else None, tolerance),
+        claim(tolerance) if any(row.expected for row in rows) else "nothing",
+    )
+
+
+def _largest(errors: Sequence[float]) -> float:
+    """The largest error, where one that is no number is larger than any."""
+    return max(errors, key=lambda error: (error != error, error))
+
+
+def _worst(rows: Sequence[Row]) -> str:
+    """The verdict of the worst row."""
+    worst = max(rows, key=lambda row: (row.verdict, row.error), default=None)
+    if worst is None:
+        return "-"
+    return worst.words + (f" (by {amount(worst.error)})" if worst.verdict is Verdict.FAILS else "")
 
 
 def claim(tolerance: float) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 import os
 import sys
 import warnings
@@ -11,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import click
+
+from yzflow.audits import rendered
 
 
 class _BadInput(click.ClickException):
@@ -71,9 +71,8 @@ def files_to_write(*paths: Path | None) -> None:
 
 
 def print_facts(as_json: bool, facts: dict, lines: list[str]) -> None:
-    """Facts for a machine, where null stands for what is no finite number, or lines for a person."""
-    plain = {key: None if isinstance(fact, float) and not math.isfinite(fact) else fact for key, fact in facts.items()}
-    click.echo(json.dumps(plain, indent=2, allow_nan=False) if as_json else "\n".join(lines))
+    """Facts for a machine, or lines for a person."""
+    click.echo(rendered.as_json(facts) if as_json else "\n".join(lines))
 
 
 def print_text(text: str, out: Path | None) -> None:

@@ -191,7 +191,7 @@ def survival(
     """
     from dynamics.support.netcdf import save_dataset
     from yzflow.audits import survival_report
-    from yzflow.audits.report import as_json as printed
+    from yzflow.audits.rendered import as_json as printed
     from yzflow.audits.survival import survival as run
 
     files_to_write(out)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from dynamics.support import checks, files
+from dynamics.support import files
 from dynamics.version import __version__
 from yzflow.audits import tried
 from yzflow.audits.enclosing import Decided
+from yzflow.audits.rendered import as_json
 from yzflow.fuzzing.blocks import Example
 
 SEEDS_AGAIN = 20
@@ -205,7 +204,7 @@ class FuzzReport:
 
     def json(self) -> str:
         """All of it; numbers that are not finite are words there."""
-        return json.dumps(_plain(asdict(self)), indent=1, allow_nan=False)
+        return as_json(asdict(self), said=True)
 
     @property
     def rows(self) -> list[tried.Row]:
@@ -234,13 +233,3 @@ def _row(report: FuzzReport, campaign: Campaign, worst: Example) -> tried.Row:
         __version__,
         campaign.asked,
     )
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _plain(one) for key, one in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(one) for one in value]
-    if checks.is_number(value) and not np.isfinite(value):
-        return str(value)
-    return value

@@ -19,6 +19,7 @@ from yzflow.audits.audit import audit
 from yzflow.audits.check import StatementVerdict
 from yzflow.audits.chosen import choose
 from yzflow.audits.outcomes import COLUMNS
+from yzflow.audits.rendered import html_table
 from yzflow.audits.report import AuditReport
 from yzflow.pages import explorer, live
 from yzflow.pages import statement as single
@@ -130,7 +131,7 @@ def sections(found: Sequence[StatementVerdict], *, base: str = "") -> list[str]:
     bad = [not verdict.passed for verdict in ordered]
     caption = "What was found inside the assumptions, with the largest error of what failed"
     rows = [_row(verdict, base) for verdict in ordered]
-    parts.append(f"<section><h2>All in one table</h2>{single.table(head, rows, caption, bad=bad)}</section>")
+    parts.append(f"<section><h2>All in one table</h2>{html_table(head, rows, caption, bad=bad)}</section>")
     return parts
 
 

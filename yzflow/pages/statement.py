@@ -19,8 +19,9 @@ from theory.statements import SHARPER, Statement
 from theory.symbolic import Derivation, derived
 from theory.trust import Label, Trust
 from yzflow.audits import formulas
-from yzflow.audits.examined import MARGINS, Examined, error_rows, head, margin_rows
+from yzflow.audits.examined import MARGINS, Examined, head, margin_rows
 from yzflow.audits.outcomes import Column, Outcome
+from yzflow.audits.rendered import html_table
 from yzflow.audits.report import assumed
 from yzflow.pages import kernel, live, strips
 from yzflow.pages.explorer.registry import Panel, panels
@@ -36,7 +37,6 @@ __all__ = [
     "outcomes",
     "slug",
     "standing",
-    "table",
 ]
 
 
@@ -178,24 +178,6 @@ def kind(label: Label) -> str:
     return label.trust.name.lower().replace("_", " ") if label.holds else "fails"
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str, *, bad: Sequence[bool] = ()) -> str:
-    """A table of HTML from cells of HTML; the roles keep it one where a narrow page shows its rows as cards."""
-    heads = "".join(f"<th role='columnheader' scope='col'>{name}</th>" for name in head)
-    head = [re.sub(r"<[^>]*>", "", name) for name in head]  # a card's heads are attributes
-    lines = []
-    for place, row in enumerate(rows):
-        first, *rest = (f"data-head='{name}'" for name in head)
-        cells = f"<th role='rowheader' scope='row' {first}><span>{row[0]}</span></th>"
-        cells += "".join(
-            f"<td role='cell' {name}><span>{cell}</span></td>" for name, cell in zip(rest, row[1:], strict=True)
-        )
-        lines.append(f"<tr role='row'{' class=bad' if place < len(bad) and bad[place] else ''}>{cells}</tr>")
-    return (
-        f"<table role='table'><caption>{caption}</caption><thead role='rowgroup'><tr role='row'>{heads}</tr></thead>"
-        f"<tbody role='rowgroup'>{''.join(lines)}</tbody></table>"
-    )
-
-
 def _set(rows: Sequence[Sequence[str]]) -> list[list[str]]:
     return [[formulas.readable(cell) for cell in row] for row in rows]
 
@@ -262,7 +244,8 @@ def _clauses(verdict: Examined) -> str:
     ]
     if not rows:
         return ""
-    shown = table(["clause", "what it says", "label", "weakest part"], rows, "The whole has the weakest label of these")
+    heads = ["clause", "what it says", "label", "weakest part"]
+    shown = html_table(heads, rows, "The whole has the weakest label of these")
     return f"<section id='clauses'><h2>Clauses</h2>{shown}</section>"
 
 
@@ -297,14 +280,13 @@ def _question(statement: Statement) -> str:
 def _numbers(verdict: Examined, plot: str = "") -> str:
     if not verdict.rows:
         return f"<section id='numbers'><h2>What was found</h2><p>{formulas.readable(verdict.outcome)}</p></section>"
-    rows = error_rows(verdict)
-    bad = [row[-1].endswith("should hold") for row in rows]
+    merged, alarming = _set([row.words for row in verdict.errors]), [row.alarming for row in verdict.errors]
     source, caption = verdict.statement.source, "Largest errors over the settings inside the assumptions"
-    worst = table(head(verdict.statement), _set(rows), caption, bad=bad)
+    worst = html_table(head(verdict.statement), merged, caption, bad=alarming)
     names = ["check", "level", "setting", "assumptions", source.short, "corrected", "expected"]
     each = [[row.check, row.level, row.setting, "hold" if row.inside else "broken", *row.forms] for row in verdict.rows]
     alarming = [row.alarming for row in verdict.rows]
-    points = table(names, _set(each), "One row for each point of the plot", bad=alarming)
+    points = html_table(names, _set(each), "One row for each point of the plot", bad=alarming)
     return (
         f"<section id='numbers'><h2>What was found</h2><p>{formulas.readable(verdict.outcome)}</p>{plot}{worst}"
         f"<details><summary>Each setting: {len(each)} measurements</summary>{points}</details></section>"
@@ -333,7 +315,7 @@ def _margins(verdict: Examined) -> str:
     if verdict.margins:
         head, *rows = margin_rows(verdict)
         names = "".join(f"<li>{formulas.readable(name)}</li>" for name in verdict.margins)
-        held = table(head, _set(rows), MARGINS) + f"<ol>{names}</ol>"
+        held = html_table(head, _set(rows), MARGINS) + f"<ol>{names}</ol>"
     return f"<section id='margins'><h2>Assumptions</h2>{said}{held}</section>"
 
 

@@ -11,8 +11,7 @@ from html import escape
 
 from theory.statements import Source
 from yzflow.audits import formulas
-from yzflow.audits.report import cells
-from yzflow.audits.verdicts import Row, describe
+from yzflow.audits.verdicts import Row, describe, verdict_rows
 
 __all__ = ["drawn", "place"]
 
@@ -29,12 +28,12 @@ def place(error: float) -> float:
 def drawn(rows: Sequence[Row], source: Source) -> str:
     """The plot of these rows, with its key and its axis; the source says what the first form is called."""
     parts, check, wrong = [], None, any(row.alarming for row in rows)
-    for cell in cells(rows):
-        if cell[0].check != check:
-            check = cell[0].check
+    for merged in verdict_rows(rows):
+        if merged.check != check:
+            check = merged.check
             parts.append(f"<p class='check'>{formulas.readable(check)}</p>")
-        strip = _strip(cell, source.short)
-        parts.append(f"<div class='strip'><span>{escape(cell[0].level)}</span><svg>{strip}</svg></div>")
+        strip = _strip(merged.rows, source.short)
+        parts.append(f"<div class='strip'><span>{escape(merged.level)}</span><svg>{strip}</svg></div>")
     ticks = "".join(f"<text x='{place(at):.1f}%' y='14' text-anchor='middle'>{text}</text>" for at, text in _TICKS)
     parts.append(f"<div class='strip axis'><span></span><svg>{ticks}</svg></div>")
     outside = any(not row.inside for row in rows)
@@ -60,12 +59,12 @@ def drawn(rows: Sequence[Row], source: Source) -> str:
     )
 
 
-def _strip(cell: Sequence[Row], first: str) -> str:
+def _strip(rows: Sequence[Row], first: str) -> str:
     marks = [f"<line class='grid' x1='{place(at):.1f}%' x2='{place(at):.1f}%' y1='0' y2='100%'/>" for at, _ in _TICKS]
-    edge = f"{place(cell[0].tolerance):.2f}%"
+    edge = f"{place(rows[0].tolerance):.2f}%"
     marks.append(f"<line class='tolerance' x1='{edge}' x2='{edge}' y1='0' y2='100%'/>")
-    for number, row in enumerate(cell):
-        height = f"{20 + 60 * (number + 0.5) / len(cell):.0f}%"  # side by side where errors are equal
+    for number, row in enumerate(rows):
+        height = f"{20 + 60 * (number + 0.5) / len(rows):.0f}%"  # side by side where errors are equal
         if row.corrected is not None:
             marks.append(_cross(f"{place(row.printed):.2f}%", height, _words(row, first, row.printed)))
         kind = "wrong" if row.alarming else "standing" if row.inside else "standing outside"

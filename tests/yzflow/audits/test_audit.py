@@ -229,7 +229,7 @@ def test_json_and_html_hold_every_row(report, tmp_path):
     report = dataclasses.replace(report, statements=some, table=table)
     report.to_html(tmp_path / "audit.html")
     page = (tmp_path / "audit.html").read_text()
-    assert page.count("<tr>") == len(report.table) + sum(bool(s.checks) for s in report.statements)
+    assert page.count("<tr role='row'") == len(report.table) + sum(bool(s.checks) for s in report.statements)
     # Self-contained: nothing is fetched.
     assert not re.search(r"src\s*=\s*'(?!data:)|href\s*=|url\(|@import", page)
     assert page.count("<img ") == sum(bool(s.checks) for s in report.statements)

@@ -14,7 +14,6 @@ from theory import decoder, statements
 from yzflow import cli
 from yzflow.audits.check import StatementVerdict
 from yzflow.audits.chosen import find
-from yzflow.audits.examined import error_rows
 from yzflow.audits.headlines import headline
 from yzflow.audits.report import AuditReport
 from yzflow.audits.verdicts import Verdict
@@ -137,8 +136,8 @@ def test_one_screen_is_of_forty_lines_of_a_hundred_columns(measured):
         assert all(f"  {column.name}:" in text for column in verdict.columns)
         assert headline(verdict.columns)[:90] in " ".join(text.split())
         assert text.splitlines()[-1] == f"{verdict.command} --verbose shows the rest"
-        for row in error_rows(verdict):
-            assert row[1] in text or "rows more" in text
+        for row in verdict.errors:
+            assert row.level in text or "rows more" in text
 
 
 def test_every_statement_of_the_register_fits_on_a_screen():

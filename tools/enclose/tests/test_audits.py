@@ -78,7 +78,7 @@ def test_rows_are_enclosed_and_certificates_kept(monkeypatch, tmp_path):
     }
     report.to_html(tmp_path / "audit.html")
     page = (tmp_path / "audit.html").read_text()
-    assert "true for all t &lt;= 4" in page and "<th>in balls" in page
+    assert "true for all t &lt;= 4" in page and ">in balls</th>" in page
     # Without balls nothing of it is there.
     plain = run(monkeypatch, None)
     assert "in balls" not in plain.text() and "enclosed" not in json.loads(plain.json())

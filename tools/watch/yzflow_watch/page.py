@@ -16,8 +16,9 @@ from matplotlib.figure import Figure
 
 from dynamics.support.rounded import margin as shown_margin
 from yzflow.audits.formulas import readable
+from yzflow.audits.rendered import html_table
 from yzflow.figures.style import canvas, styled
-from yzflow.pages.statement import document, table
+from yzflow.pages.statement import document
 from yzflow_watch.in_the_way import says
 from yzflow_watch.measures import PLACES
 from yzflow_watch.places import Applies
@@ -45,7 +46,7 @@ def page(report: Any, layers: Sequence[int], heads: Sequence[int]) -> str:
         body.append(f"<section id='foreseen'><h2>What was foreseen at step {report.now:,}, and what came</h2>")
         for words, (came, rows) in report.foreseen().items():
             cells = [[escape(cell) for cell in row] for row in rows]
-            shown = table(["theory", "foreseen", "came", "score"], cells, escape(came))
+            shown = html_table(["theory", "foreseen", "came", "score"], cells, escape(came))
             body.append(f"<h3 style='{_SMALL}'>{escape(words)}</h3>{shown}")
         body.append(f"<p>{escape(report.about_scores)} {escape(report.provenance)}</p>")
         body.append("</section>")
@@ -61,7 +62,7 @@ def _statement(report: Any, one: Applies) -> str:
     """A statement in a line, whether it speaks, and the margins of its assumptions."""
     rows = sorted(one.margins.items(), key=lambda pair: (not math.isnan(pair[1]), pair[1]))
     cells = [[readable(words), "not known" if math.isnan(margin) else shown_margin(margin)] for words, margin in rows]
-    held = table(["assumption", "margin"], cells, "", bad=[margin < 1 for _, margin in rows])
+    held = html_table(["assumption", "margin"], cells, "", bad=[margin < 1 for _, margin in rows])
     line = readable(says(report.statements[one.statement]))
     return f"<details><summary>{escape(one.statement)}. {line} {_badge(one)}</summary>{held}</details>"
 

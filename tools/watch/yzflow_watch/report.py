@@ -16,7 +16,7 @@ import xarray as xr
 from dynamics.support import checks
 from dynamics.support.files import replacing
 from theory.statements import Statement
-from yzflow.audits.report import columns
+from yzflow.audits.rendered import columns
 from yzflow.parts import part_of, parts
 from yzflow_watch import right, rivals
 from yzflow_watch.claimed import known_rivals

@@ -1,0 +1,55 @@
+"""Findings, rendered: a table for a terminal, for Markdown and for a page, and facts as JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+
+__all__ = ["as_json", "columns", "html_table", "markdown_table"]
+
+
+def as_json(facts: object, *, said: bool = False) -> str:
+    """Facts as JSON, where null stands for a number that is not finite; or a word, if it is to be ``said``."""
+
+    def plain(fact: object) -> object:
+        if isinstance(fact, Mapping):
+            return {name: plain(value) for name, value in fact.items()}
+        if isinstance(fact, list | tuple):
+            return [plain(value) for value in fact]
+        odd = isinstance(fact, float) and not math.isfinite(fact)
+        return (str(fact) if said else None) if odd else fact
+
+    return json.dumps(plain(facts), indent=2, allow_nan=False)
+
+
+def columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows under each other, each column as wide as it needs to be."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
+    return [f"  {line.rstrip()}" for line in lines]
+
+
+def markdown_table(rows: Sequence[Sequence[str]]) -> list[str]:
+    """The rows as a table of Markdown."""
+    lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
+    return [lines[0], "|" + "---|" * len(rows[0]), *lines[1:]]
+
+
+def html_table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str, *, bad: Sequence[bool] = ()) -> str:
+    """A table of HTML from cells of HTML; the roles keep it one where a narrow page shows its rows as cards."""
+    heads = "".join(f"<th role='columnheader' scope='col'>{name}</th>" for name in head)
+    head = [re.sub(r"<[^>]*>", "", name) for name in head]  # a card's heads are attributes
+    lines = []
+    for place, row in enumerate(rows):
+        first, *rest = (f"data-head='{name}'" for name in head)
+        cells = f"<th role='rowheader' scope='row' {first}><span>{row[0]}</span></th>"
+        cells += "".join(
+            f"<td role='cell' {name}><span>{cell}</span></td>" for name, cell in zip(rest, row[1:], strict=True)
+        )
+        lines.append(f"<tr role='row'{' class=bad' if place < len(bad) and bad[place] else ''}>{cells}</tr>")
+    return (
+        f"<table role='table'><caption>{caption}</caption><thead role='rowgroup'><tr role='row'>{heads}</tr></thead>"
+        f"<tbody role='rowgroup'>{''.join(lines)}</tbody></table>"
+    )
