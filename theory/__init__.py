@@ -2,8 +2,8 @@
 
 Time is in SGD steps and a learning rate is per step, everywhere. The simulators in `dynamics` use nothing from here.
 
-A paper is a room of its own, a folder with its formulas, statements, measures and proofs. What other people's code
-relies on is in ``__init__.pyi``, imported when it is first asked for.
+Each paper has a room: a folder with its formulas, statements, measures and proofs. ``__init__.pyi`` lists the public
+names, which are imported on first use.
 """
 
 import lazy_loader

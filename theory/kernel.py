@@ -1,8 +1,8 @@
-"""Theorems that Coq's kernel has checked, from the table that `formal/check` writes, and the labels that they give.
+"""Theorems that Coq's kernel has checked, from the table that `formal/check` writes, and their labels.
 
-A theorem of the kind "clause" says all of a clause of the register, under the hypotheses that stand with it; one of
-the kind "part" some of it; "erratum" is the negation of what is printed; "besides" is true as well. A row holds a hash
-of the statement as it was then: where the register says something else now, its label is gone.
+There are four kinds of theorems. "clause" states a whole clause of the register, under the theorem's hypotheses;
+"part" states a part of a clause; "erratum" refutes the printed formula; "besides" is a further true fact. Each row of
+the table has a hash of the clause. If the clause changes in the register, the theorem loses its label.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from theory.trust import Label, Trust
 
 TABLE = Path(__file__).with_name("theorems.json")
 DEFINITIONS = Path(__file__).with_name("definitions.json")
-_LAYOUT = ("\\left", "\\right", "\\,", "\\!", "\\;", "{", "}")  # of LaTeX, which releases of sympy put elsewhere
+_LAYOUT = ("\\left", "\\right", "\\,", "\\!", "\\;", "{", "}")  # LaTeX that differs between releases of sympy
 
 
 @dataclass(frozen=True)
@@ -28,23 +28,23 @@ class Theorem:
     Attributes
     ----------
     theorem, file : str
-        Its name, and the path of its source in `formal`.
+        The theorem's name, and the path of its source in `formal`.
     statement, clause : str
         The statement's id in the register, and the clause's name.
     kind : str
         "clause", "part", "erratum" or "besides".
     hypotheses, formula, note : str
-        What it assumes and says, in words, and how it differs from the clause.
+        The hypotheses and the conclusion in words, and the differences from the clause.
     coq, latex : str
-        What it says to the kernel, and the same as LaTeX.
+        The theorem in Coq, and the same as LaTeX.
     uses : tuple of str
-        The definitions that it rests on, those first that others rest on.
+        The definitions that the theorem rests on, each after the definitions that it uses itself.
     axioms : tuple of str
-        By the kernel's `Print Assumptions`.
+        The axioms by the kernel's `Print Assumptions`.
     sha256 : str
-        Of the source and of all that it is built on.
+        Hash of the source and of all sources that it imports.
     asked : str
-        Hash of the clause and its assumptions in the register.
+        Hash of the clause and its assumptions in the register (`asked`).
     """
 
     theorem: str
@@ -64,23 +64,23 @@ class Theorem:
 
     @property
     def name(self) -> str:
-        """With its room and file."""
+        """The theorem's name after its room and file."""
         return f"{self.file.removesuffix('.v')}.{self.theorem}"
 
     @property
     def axioms_in_words(self) -> str:
-        """The axioms that it rests on, by their names in Coq."""
+        """The axioms by their names in Coq, as a sentence."""
         return f"Axioms: {', '.join(self.axioms) or 'none'}."
 
     @property
     def lapse(self) -> str:
-        """Why it counts no more for the statement of its name."""
+        """The reason why the theorem no longer counts: the register's clause has changed."""
         whose = f'of the clause "{self.clause}"' if self.clause else "of the statement"
         return f"{self.name} does not count: a formula or an assumption {whose} has changed since it was checked"
 
     @property
     def words(self) -> str:
-        """The part of the statement that it is of, what it says and assumes, and how it differs."""
+        """The theorem's clause, formula, hypotheses and note, for a page."""
         clause = f'the clause "{self.clause}"' if self.clause else "the statement"
         of = {"clause": f"all of {clause}", "part": f"a part of {clause}", "erratum": "against the text as quoted"}
         said = f"{of.get(self.kind, 'true besides')}: {self.formula}. Hypotheses: {self.hypotheses}."
@@ -92,8 +92,8 @@ def asked(statement: str, clause: str, formulas: Iterable[str | None], assumptio
     bare = []
     for formula in formulas:
         text = formula or ""
-        for one in _LAYOUT:
-            text = text.replace(one, "")
+        for command in _LAYOUT:
+            text = text.replace(command, "")
         bare.append("".join(text.split()))
     parts = [statement, clause, bare, list(assumptions)]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
@@ -108,32 +108,32 @@ def table() -> tuple[Theorem, ...]:
 
 @functools.cache
 def definitions() -> dict[str, str]:
-    """The text of each definition that theorems rest on, by room, file and name."""
+    """The text of each definition in the theorems, by room, file and name."""
     return dict(json.loads(DEFINITIONS.read_text(encoding="utf-8")))
 
 
 def theorems(statement: str, clause: str, hashed: str) -> tuple[Theorem, ...]:
-    """The theorems about a clause as it is now, by `asked`; with an empty name, those about the whole statement."""
-    return tuple(one for one in table() if (one.statement, one.clause, one.asked) == (statement, clause, hashed))
+    """The theorems about the present form of a clause, by the hash `asked`; an empty clause is the whole statement."""
+    return tuple(row for row in table() if (row.statement, row.clause, row.asked) == (statement, clause, hashed))
 
 
 def lapsed(statement: str, found: Iterable[Theorem]) -> tuple[Theorem, ...]:
-    """The theorems on a statement, by its id, that are not among those about it as it is now."""
-    now = set(found)
-    return tuple(one for one in table() if one.statement == statement and one not in now)
+    """The theorems about a statement, by its id, without the theorems ``found`` for its present form."""
+    present = set(found)
+    return tuple(theorem for theorem in table() if theorem.statement == statement and theorem not in present)
 
 
 def label(found: Iterable[Theorem], clause: str) -> Label | None:
-    """The label of a clause all of which the kernel has checked; None where it has not.
+    """The label of a clause that the kernel has checked as a whole; else None.
 
-    Theorems of the kind "part" give none, however many there are.
+    Theorems of the kind "part" give no label, however many there are.
     """
-    whole = [one for one in found if one.kind == "clause"]
+    whole = [theorem for theorem in found if theorem.kind == "clause"]
     if not whole:
         return None
     scope = {
-        "theorem": tuple(one.name for one in whole),
-        "hypotheses": tuple(one.hypotheses for one in whole),
-        "axioms": tuple(sorted({name for one in whole for name in one.axioms})),
+        "theorem": tuple(theorem.name for theorem in whole),
+        "hypotheses": tuple(theorem.hypotheses for theorem in whole),
+        "axioms": tuple(sorted({name for theorem in whole for name in theorem.axioms})),
     }
     return Label(Trust.KERNEL_CHECKED, scope, clause=clause)

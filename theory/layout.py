@@ -1,4 +1,4 @@
-"""The layout of a paper's statements: columns of its levels, the order in which they are read, and refusals."""
+"""The layout of a paper's statements: the columns of its levels, the reading order, and checks of both."""
 
 from __future__ import annotations
 
@@ -14,50 +14,50 @@ COLUMNS = ("theory", "true gradient", "SGD")
 def columns(paper: str) -> dict[str, tuple[str, ...]]:
     """The levels of each column of a verdict on a paper's statements: "theory", "true gradient" and "SGD".
 
-    All are in the first for a paper that says nothing of them, and none in any for one that is not in the table.
+    A paper without columns has all levels in "theory". An unknown paper has no levels.
     """
-    found = papers.named(paper)
-    given = {} if found is None else found.columns or {"theory": found.levels}
+    listed = papers.named(paper)
+    given = {} if listed is None else listed.columns or {"theory": listed.levels}
     return {name: tuple(given.get(name, ())) for name in COLUMNS}
 
 
 def check_columns(given: Mapping[str, tuple[str, ...]], levels: tuple[str, ...]) -> None:
-    """Refuse columns that have not each of the levels once."""
-    stated = sorted(level for own in given.values() for level in own)
+    """Refuse columns that do not list each level exactly once."""
+    stated = sorted(level for column in given.values() for level in column)
     if stated != sorted(levels) or set(given) - set(COLUMNS):
         raise ValueError(f"`columns` must have each of `levels` once, in {', '.join(COLUMNS)}, but got {dict(given)}")
 
 
 def check_statements(given: tuple[Statement, ...], paper: str, levels: tuple[str, ...]) -> None:
-    """Refuse statements of another paper, two of one number, and checks at other levels."""
-    found = set()
+    """Refuse statements of another paper, repeated numbers, and checks at unknown levels."""
+    ids = set()
     for statement in given:
         if statement.paper != paper:
             raise ValueError(f"`statements` must be of {paper}, but got {statement.id}")
-        if statement.id in found:
+        if statement.id in ids:
             raise ValueError(f"`statements` must name each statement once, but got {statement.id} twice")
-        found.add(statement.id)
+        ids.add(statement.id)
         check_levels(statement, levels)
 
 
 def check_levels(statement: Statement, levels: tuple[str, ...]) -> None:
-    """Refuse checks, and assumptions of theirs, at a level that the paper has not."""
+    """Refuse checks, and assumptions of checks, at a level that the paper does not have."""
     asked = {level for check in statement.checks for level in check.levels}
-    asked |= {level for check in statement.checks for one in statement.assumed(check) for level in one.levels}
+    asked |= {level for check in statement.checks for entry in statement.assumed(check) for level in entry.levels}
     for level in sorted(asked):
         if level not in levels:
             raise ValueError(f"`levels` must be of {', '.join(levels)}, but {statement.id} has {level}")
 
 
 def reading_order(statement: Statement) -> tuple[bool, int, float]:
-    """For sorting those of one paper as a reader looks them up: by kind, then by number, and ours last.
+    """Sort key for one paper's statements: by kind, then by number, with our own statements last.
 
-    What has no number, or the same one, stays in the register's order.
+    Statements with equal keys, such as those without a number, keep the register's order.
     """
-    found = _NUMBERED.match(statement.number)
-    if found is None:
+    match = _NUMBERED.match(statement.number)
+    if match is None:
         return statement.own, len(_KINDS), 0.0
-    return statement.own, _KINDS.index(found[1]), float(found[2] or "inf")
+    return statement.own, _KINDS.index(match[1]), float(match[2] or "inf")
 
 
 _KINDS = ("Lemma", "Proposition", "Theorem", "Corollary", "Remark")

@@ -1,8 +1,8 @@
-"""The table of papers: what installed distributions name by entry points, and what a session registers.
+"""The table of papers: entry points of installed distributions, and papers that a session registers.
 
-A paper is an object with the attributes of a `yzflow.Paper`. The entry points of the group ``yzflow.papers`` name
-them; ours stand in the same group. One that cannot be imported, or that has the name of another, is left out with a
-warning and a reason: it never stops what does not ask for it.
+A paper is an object with the attributes of a `yzflow.Paper`. Each distribution, ours too, names its papers by entry
+points of the group ``yzflow.papers``. A paper that cannot be imported, or whose name is taken, is left out with a
+warning and a reason, so that a broken paper never stops the work on another.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ _read = False
 
 
 def papers() -> dict[str, Any]:
-    """Slug -> paper: those of the mission, then others' by name, then those that were registered."""
+    """Slug -> paper: first the mission's papers, then others' by name, then the registered papers."""
     global _read
     if not _read:
-        _read = True  # first, since a paper's module may ask for the table
+        _read = True  # set first: a paper's module may ask for the table
         for point in _entry_points():
             try:
                 paper = point.load()
                 _check(paper)
                 if not _is_mission(point.value):
-                    checks.instance("statements", paper.statements, tuple)  # now, and not when all are asked for
+                    checks.instance("statements", paper.statements, tuple)  # refuse now, before the register is built
                     _check_numbers(paper)
                 _add(paper, point.module)
             except Exception as error:  # other people's code can raise anything
@@ -65,18 +65,18 @@ def papers() -> dict[str, Any]:
 
 
 def additions(name: str | None = None) -> list[Any]:
-    """Packages that add to papers, or to the paper of this name; see `yzflow.Paper.adds_to`."""
+    """All additions to papers, or to the paper with this name; see `yzflow.Paper.adds_to`."""
     papers()
     return [addition for addition in _additions.values() if name in (None, addition.adds_to)]
 
 
 def joined(paper: Any, part: str, own: Any) -> Any:
-    """A part of a paper with what its additions have there, under names that are unlike.
+    """An attribute of a paper, ``own``, joined with the same attribute of the paper's additions.
 
     Raises
     ------
     ValueError
-        If a name is there twice.
+        If two of them use one name.
     """
     if paper.adds_to:
         return own
@@ -105,7 +105,7 @@ def _united(own: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def home_of(statement: Any) -> str:
-    """The module of the addition that holds a statement; nothing where its own paper does."""
+    """The module of the addition that holds a statement; empty for the paper's own statements."""
     for addition in additions(statement.paper):
         if any(statement is held for held in addition.statements):
             return _modules[addition.slug]
@@ -113,38 +113,38 @@ def home_of(statement: Any) -> str:
 
 
 def built_in() -> list[Any]:
-    """The papers of the mission that are installed: those of which this repository's own documentation speaks."""
+    """The installed papers of the mission, which this repository's documentation covers."""
     return [paper for slug, paper in papers().items() if slug not in _registered and _is_mission(_modules[slug])]
 
 
 def code_of(*names: str, modules: Iterable[str] = ()) -> str:
-    """Whose code the papers of these names are, and modules, as JSON text for a file.
+    """The distributions of these papers and modules, as JSON text for a file.
 
-    Nothing for the core's and what is not known.
+    The core and unknown modules are left out.
     """
-    own = {paper.name: _modules[slug] for slug, paper in papers().items()}
-    return outside({*filter(None, modules), *(own[name] for name in names if own.get(name))})
+    modules_of = {paper.name: _modules[slug] for slug, paper in papers().items()}
+    return outside({*filter(None, modules), *(modules_of[name] for name in names if modules_of.get(name))})
 
 
 def left_out() -> dict[str, str]:
-    """Name of an entry point -> why its paper is not in the table."""
+    """Name of an entry point -> the reason why its paper is left out."""
     papers()
     return dict(_left_out)
 
 
 def named(name: str) -> Any:
-    """The paper with this name, slug or either without capitals, as a person writes it; None if there is none."""
+    """The paper with this name or slug, in any capitals; None if there is none."""
     wanted = plain(checks.instance("name", name, str))
-    return next((one for one in papers().values() if wanted in (plain(one.name), plain(one.slug))), None)
+    return next((paper for paper in papers().values() if wanted in (plain(paper.name), plain(paper.slug))), None)
 
 
 def register(paper: Any) -> None:
-    """Add a paper for the rest of this process; one that was registered before under the same name is replaced.
+    """Add a paper for the rest of this process; it replaces a registered paper with the same slug.
 
     Raises
     ------
     ValueError
-        If it has the name or the slug of an installed paper, or of another registered one.
+        If an installed paper, or another registered paper, has the name or the slug.
     """
     _check(paper)
     papers()
@@ -163,7 +163,7 @@ def register(paper: Any) -> None:
 
 
 def forget() -> None:
-    """Leave out all papers that were registered in this process."""
+    """Remove all papers that were registered in this process."""
     for slug in _registered:
         (_additions if slug in _additions else _found).pop(slug)
         del _modules[slug]
@@ -174,7 +174,7 @@ def forget() -> None:
 
 
 def whenever_registered(renew: Callable[[], None]) -> None:
-    """Call this after each paper that is registered: for what is made from the table."""
+    """Call ``renew`` after every change of the table by `register` or `forget`."""
     _renewed.append(renew)
 
 
@@ -189,10 +189,10 @@ def _table(paper: Any) -> dict[str, Any]:
 
 
 def _check_numbers(paper: Any) -> None:
-    """Refuse an addition to a paper that is not there, or to one that has a statement of the same number."""
+    """Refuse an addition to an unknown paper, and an addition that repeats a number of the paper's statements."""
     if not getattr(paper, "adds_to", ""):
         return
-    host = next((other for other in _found.values() if other.name == paper.adds_to), None)
+    host = next((candidate for candidate in _found.values() if candidate.name == paper.adds_to), None)
     if host is None:
         raise checks.reject("adds_to", "be the name of an installed paper", repr(paper.adds_to))
     taken = {statement.number for statement in host.statements}
@@ -202,16 +202,16 @@ def _check_numbers(paper: Any) -> None:
 
 
 def _add(paper: Any, module: str) -> None:
-    for other in (*_found.values(), *_additions.values()):
-        if {plain(paper.name), plain(paper.slug)} & {plain(other.name), plain(other.slug)}:
-            rule = f"have a name and a slug of its own, unlike {other.name} ({other.slug})"
+    for taken in (*_found.values(), *_additions.values()):
+        if {plain(paper.name), plain(paper.slug)} & {plain(taken.name), plain(taken.slug)}:
+            rule = f"have a name and a slug of its own, unlike {taken.name} ({taken.slug})"
             raise checks.reject("paper", rule, f"{paper.name} ({paper.slug})")
     _table(paper)[paper.slug] = paper
     _modules[paper.slug] = module
 
 
 def _entry_points() -> list[metadata.EntryPoint]:
-    """Entry points of the group: those of the mission first, then by distribution and name."""
+    """Entry points of the group: the mission's first, then by distribution and name."""
     points = list(metadata.entry_points(group=GROUP))
     if not any(_is_ours(point.value) for point in points):
         points = [*_of_the_clone(), *points]
@@ -223,18 +223,18 @@ def _place(point: metadata.EntryPoint) -> tuple[bool, str, str]:
     return not mission, "" if mission or point.dist is None else point.dist.name, point.name
 
 
-def _is_ours(place: str) -> bool:
-    """Whether a module, or "module:name" there, is of this distribution."""
-    return place.partition(":")[0].partition(".")[0] in OURS
+def _is_ours(module: str) -> bool:
+    """Whether a module, or "module:name", belongs to this distribution."""
+    return module.partition(":")[0].partition(".")[0] in OURS
 
 
-def _is_mission(place: str) -> bool:
-    """Whether a module is of the core, or of a distribution of the mission's other papers."""
-    return _is_ours(place) or place.partition(":")[0].partition(".")[0] in MISSION
+def _is_mission(module: str) -> bool:
+    """Whether a module belongs to the core, or to a distribution of the mission's other papers."""
+    return _is_ours(module) or module.partition(":")[0].partition(".")[0] in MISSION
 
 
 def _of_the_clone() -> Iterator[metadata.EntryPoint]:
-    """Entry points of the clone's own setup.cfg that are not installed yet."""
+    """Entry points of the clone's setup.cfg, for a clone that is not installed."""
     file = configparser.ConfigParser()
     file.read(Path(__file__).parents[1] / "setup.cfg", encoding="utf-8")
     for line in file.get("options.entry_points", GROUP, fallback="").split("\n"):

@@ -1,4 +1,4 @@
-"""The parts of a statement: what it is checked on, what it assumes, its checks, its clauses and its errata."""
+"""The parts of a statement: settings and runs, assumptions, checks, clauses and errata."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ __all__ = [
 
 
 class Setting(Protocol):
-    """One task that a paper's statements are checked on; further attributes are a matter of the paper.
+    """A training task on which a paper's statements are checked.
 
-    Those of a paper are made by its ``settings``.
+    A paper's ``settings`` makes its tasks, which may have further attributes.
     """
 
     @property
@@ -46,19 +46,19 @@ class Setting(Protocol):
 
 
 class Runs(Protocol):
-    """Argument of a check: a setting, and its simulations by level, made on first use."""
+    """Argument of a check: a setting and its simulations by level, each run on first use."""
 
-    setting: Any  # a `Setting` with what the paper's settings have besides
+    setting: Any  # a `Setting`, with the paper's further attributes
 
     def trajectory(self, level: str) -> Any:
         """The simulation at one of the paper's levels, where it has one."""
 
 
 class Flows(Protocol):
-    """Argument of an enclosed claim: a setting, and its flows in balls by level, made on first use."""
+    """Argument of an enclosed claim: a setting and its flows in balls by level, each made on first use."""
 
     setting: Any  # as in `Runs`
-    memo: dict  # for what several claims need
+    memo: dict  # intermediate results that several claims share
 
     def enclosure(self, level: str) -> Any:
         """The `yzflow_enclose.Enclosure` of one of the paper's levels."""
@@ -66,17 +66,18 @@ class Flows(Protocol):
 
 @dataclass(frozen=True)
 class Assumption:
-    """A condition on a setting; it holds where its margin, a ratio of the two sides, is at least one.
+    """A condition on a setting, with a margin: the ratio of its two sides, at least one where it holds.
 
     Attributes
     ----------
     text : str
-        The condition as the paper has it; after a colon what is evaluated, if that is more definite, as the factor that
-        stands for ">>".
+        The condition in the paper's words. If the margin evaluates something more definite, such as a factor for ">>",
+        it follows after a colon.
     margin : callable
         (setting) -> the ratio.
     levels : tuple of str
-        Those that it says something about, as the length of sequences only where there are sequences. Default: all.
+        The levels that the condition concerns: one on the length of sequences concerns no level without sequences.
+        Default: all.
     """
 
     text: str
@@ -90,7 +91,7 @@ class Assumption:
 
     @property
     def printed(self) -> str:
-        """The condition alone, without what stands for it."""
+        """The condition in the paper's words, without the evaluated form after the colon."""
         return self.text.partition(": ")[0]
 
 
@@ -98,24 +99,24 @@ Claiming = Callable[[Flows, str, float], Callable[[Any], Any]]
 """From enclosed flows, a level and the tolerance to a claim about a moment, a `yzflow_enclose.Claim`."""
 
 Measure = Callable[[Runs, str], float]
-"""What a check computes from simulations at a level: a relative error, or the relative violation of an inequality."""
+"""From simulations and a level to a relative error, or to the relative violation of an inequality."""
 
 
 @dataclass(frozen=True)
 class Enclosing:
-    """How a paper's settings are enclosed in balls.
+    """Functions that enclose the flows of a paper's settings in balls.
 
     Attributes
     ----------
     levels : tuple of str
-        Those that can be.
+        The levels with an enclosure.
     enclose : callable
         (setting, level, t_end=.., max_seconds=.., folder=..) -> `yzflow_enclose.Enclosure`; ValueError, with the
-        reason, where there can be none.
+        reason, if this setting has none.
     question : callable, optional
-        (setting, level) -> the parts that the claim of its certificate must have; None where there can be none.
+        (setting, level) -> the required parts of a certificate's claim; None if there can be no certificate.
     claims : mapping
-        Name -> claim, for the checks that name theirs.
+        Name -> claim, for checks whose ``claim`` is a name.
     """
 
     levels: tuple[str, ...]
@@ -136,7 +137,7 @@ class Enclosing:
         Raises
         ------
         ValueError
-            If it names one that is not here.
+            If the check names a claim that is not in ``claims``.
         """
         required.instance("check", check, Check)
         if not isinstance(check.claim, str):
@@ -146,43 +147,43 @@ class Enclosing:
 
 @dataclass(frozen=True)
 class Check:
-    """How far a statement is from a simulation.
+    """A comparison of a statement with simulations.
 
     Attributes
     ----------
     name : str
-        What is compared.
+        The compared quantity.
     levels : tuple of str
-        Where it can be measured.
+        Levels at which the comparison is possible.
     printed : callable
         (runs, level) -> relative error of the printed form; for an inequality the relative violation, 0 where it holds.
     corrected : callable, optional
-        The same for the corrected form, where it differs.
+        The same function for the corrected form, if it differs.
     tolerance : float
-        Up to which error the statement counts as holding.
+        Largest error at which the statement counts as holding.
     expected : tuple of str
-        Levels at which it should hold whenever the assumptions do; elsewhere a failure is what the audit reports, and
-        no failure of the software.
+        Levels at which the statement should hold whenever its assumptions do. A failure at another level is a finding
+        for the audit's report, and no failure of the software.
     needed : bool
         Whether the statement rests on the check although it has a proof. Without a proof it always does.
     assumptions : tuple of Assumption
-        What this part of the statement assumes beyond the rest of it.
+        Assumptions of the check beyond the statement's.
     suffices : tuple of Assumption, optional
-        Of a check of what holds beyond the printed form: what it assumes in place of all that the statement assumes.
+        Assumptions of the check in place of the statement's, for a claim that holds more widely than the printed form.
     claim : callable or str, optional
-        What the check says of every time of an enclosed flow, in the form that the register stands for; or its name in
-        the paper's `Enclosing`.
+        The check's claim about every moment of an enclosed flow, for the corrected form; or the claim's name in the
+        paper's `Enclosing`.
     claim_until : float, optional
-        The last time that the claim is about. Default: none.
+        The last time of the claim. Default: none.
     reversible : bool
-        Whether the error is the share of places with the wrong sign, so that the opposite of the check says something.
+        Whether the error is a share of wrong signs: then the opposite claim makes sense, too.
     says : str
-        What is claimed, as a noun for a sentence ("the signs"). Default: the name.
+        The claim as a noun for a sentence ("the signs"). Default: the name.
     remarked : bool
-        Whether the printed form misses no more than a `Remark` says, in a statement that has an error besides.
+        Whether a `Remark` explains all that the printed form misses, in a statement with other errata.
     false_alarm : float, optional
-        A bound on the probability, over seeds, that it fails where the statement holds; None where no bound is known.
-        Default: 0, of what seeds do not decide.
+        Bound on the probability, over seeds, that the check fails although the statement holds. None: no bound is
+        known. Default 0: the check is deterministic.
     """
 
     name: str
@@ -211,7 +212,7 @@ class Check:
         required.attributes(self, [Assumption], "assumptions")
         required.attributes(self, [Assumption], "suffices", optional=True)
         required.non_negative("tolerance", self.tolerance)
-        for level in self.expected:  # at another it would never be asked, and so never fail
+        for level in self.expected:  # the check is never run at another level, and so could not fail there
             required.one_of("expected", level, self.levels)
         for name in ("needed", "reversible", "remarked"):
             required.flag(name, getattr(self, name))
@@ -225,14 +226,14 @@ class Check:
 
 @dataclass(frozen=True)
 class Source:
-    """The copy of a paper that we have, which says how its statements are quoted.
+    """Words by which pages refer to our copy of a paper.
 
     Attributes
     ----------
     where : str
-        After a formula or a verdict: how it stands there.
+        Words after a formula or a verdict.
     form : str
-        What the formula is called beside a corrected one.
+        Name of the quoted formula beside the corrected formula.
     """
 
     where: str = "as printed"
@@ -243,7 +244,7 @@ class Source:
 
     @property
     def short(self) -> str:
-        """For the head of a table's column."""
+        """The words for the head of a table's column."""
         return self.where.removeprefix("as ")
 
 
@@ -259,20 +260,20 @@ class Erratum(str):
     Attributes
     ----------
     right : str
-        What is right; of a remark, the remark.
+        The correction; for a `Remark`, the remark.
     stands : str
-        What of the statement stays true.
+        The part of the statement that stays true.
     quoted : str
         The words of the source, or its formula.
     setting, found : str
-        A setting of the kind that the statement is about, and the number there. Given as templates for ``numbers``.
+        A counterexample: a setting within the statement's scope, and the number there. Given as templates.
     numbers : mapping
-        Published numbers that the two are filled with.
+        Published numbers that fill the two templates.
 
     Raises
     ------
     ValueError
-        If a part that its class needs is missing, or a template names a number that is not there.
+        If a part is missing that the class needs, or a template names a number that is missing from ``numbers``.
     """
 
     heading, label, last = "", "Erratum", "Right"
@@ -294,7 +295,7 @@ class Erratum(str):
         found: str = "",
         numbers: Mapping[str, Any] | None = None,
     ) -> Erratum:
-        """The text of the parts, in the order in which a page has them."""
+        """The text of the parts, in the order of a page."""
         if cls is Erratum:
             raise required.reject("Erratum", "be of a class: FalseAsPrinted, RefutedInPart, Slip or Remark", "none")
         known = required.mapping("numbers", numbers)
@@ -319,64 +320,64 @@ class Erratum(str):
         return self
 
     def __getnewargs_ex__(self) -> tuple[tuple[str], dict[str, str]]:
-        """Parts that it is made of again where it is copied; what the numbers have filled has no braces."""
-        own = {"stands": self.stands, "quoted": self.quoted, "setting": self.setting, "found": self.found}
-        return (self.right,), own
+        """Arguments that rebuild the erratum when it is copied; filled templates have no braces left."""
+        parts = {"stands": self.stands, "quoted": self.quoted, "setting": self.setting, "found": self.found}
+        return (self.right,), parts
 
 
 class FalseAsPrinted(Erratum):
-    """Error: false for the settings that the paper is about, by a number at one of them."""
+    """Error: false at the paper's settings, as a number at one of them shows."""
 
     heading = "False as printed"
     needs = ("stands", "quoted", "setting", "found")
 
 
 class RefutedInPart(Erratum):
-    """Error in a part of the settings that the paper is about, or in one clause, by a number there."""
+    """Error at some of the paper's settings, or in one clause, as a number there shows."""
 
     heading = "Refuted in part"
     needs = FalseAsPrinted.needs
 
 
 class Slip(Erratum):
-    """A slip of the print: a sign, an index or a factor, which the proof or the rest of the paper has right."""
+    """Misprint of a sign, an index or a factor; the proof or the rest of the paper has it right."""
 
     heading, label = "Slips", "Slip"
     needs = ("stands", "quoted")
 
 
 class Remark(Erratum):
-    """No error: what the statement leaves open or takes as understood, a constant, or what is enough besides."""
+    """No error: an open point, a tacit assumption, a constant, or a weaker sufficient condition."""
 
     heading, label, last = "Remarks", "Remark", "Besides"
 
 
-# In a statement's text, before what holds beyond the printed form.
+# In a statement's text, before a claim that is stronger than the printed form.
 SHARPER = " Sharper than printed: "
 
 
 @dataclass(frozen=True)
 class Clause:
-    """One part of a statement, which holds or fails by itself and has a label of its own.
+    """A part of a statement: it holds or fails by itself and has a label of its own.
 
     Attributes
     ----------
     name : str
-        In a few words, unlike those of the statement's other clauses; empty for a statement that has no parts.
+        A few words, unique among the statement's clauses; empty for a statement without parts.
     formula : str
-        What it says, in the form that is proved or checked, as LaTeX.
+        The proved or checked form of the claim, as LaTeX.
     prove : callable or None
-        Its symbolic derivation; `theory.symbolic.part` of one that proves more.
+        The symbolic derivation; `theory.symbolic.part` takes it from a derivation that proves more.
     checks : tuple of Check
     argued, not_examined : tuple of str
         As in `Statement`.
     assumptions : tuple of Assumption
-        Those beyond the statement's.
+        Assumptions of the clause beyond the statement's.
 
     Raises
     ------
     ValueError
-        If a clause with a name rests on nothing, not even on a reason why it was not examined.
+        If a clause with a name has no proof, no check, no argument and no reason for not examining it.
     """
 
     name: str = ""
@@ -398,8 +399,8 @@ class Clause:
 
     @property
     def in_words(self) -> tuple[Label, ...]:
-        """The labels of what was argued only, or not examined."""
+        """The labels of parts that are only argued in words, or not examined."""
         return (
-            *(Label(Trust.ARGUED, prose=(part,), clause=self.name) for part in self.argued),
-            *(Label(Trust.NOT_EXAMINED, prose=(part,), clause=self.name) for part in self.not_examined),
+            *(Label(Trust.ARGUED, prose=(words,), clause=self.name) for words in self.argued),
+            *(Label(Trust.NOT_EXAMINED, prose=(words,), clause=self.name) for words in self.not_examined),
         )

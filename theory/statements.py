@@ -1,8 +1,8 @@
-"""The register of every statement: what is printed, what is right, when it applies, how to check it, what it rests on.
+"""The register of every statement: its printed and corrected formulas, assumptions, proof, checks and errata.
 
-The papers are those of `theory.papers`. Each has its statements, and its levels of fidelity at which they can be
-checked, from the formulas to what a user trains. A statement's proof is a function that derives it
-(`theory.symbolic`); its numerical checks are run by `yzflow.audit` on simulations.
+`theory.papers` lists the papers. Each paper has statements and levels of fidelity, from its formulas to the training
+that a user runs. A statement's proof is a function that derives it (`theory.symbolic`). `yzflow.audit` runs the
+numerical checks on simulations at each level.
 """
 
 from __future__ import annotations
@@ -66,37 +66,38 @@ class Statement:
     ----------
     paper, number, title : str
     text : str
-        What it says, in our own words.
+        The statement in our own words.
     printed : str
         The formula as printed.
     corrected : str or None
-        The right formula where the printed one is not.
+        The right formula, if the printed formula is wrong.
     assumptions : tuple of Assumption
     errata : tuple of str
-        What is `FalseAsPrinted`, `RefutedInPart` or a `Slip` of the print, and each `Remark`; a plain text becomes one.
+        Errors of the print, each `FalseAsPrinted`, `RefutedInPart` or a `Slip`, and remarks. A plain text becomes a
+        `Remark`.
     prove : callable or None
-        The symbolic derivation of a statement without clauses; None of one that has some.
+        The symbolic derivation of a statement without clauses; None if the statement has clauses.
     checks : tuple of Check
-        Those of all clauses.
+        The checks of all clauses.
     argued : tuple of str
-        Parts that neither the proof nor a check covers, and that rest on an argument in words.
+        Parts that rest on an argument in words: neither the proof nor a check covers them.
     not_examined : tuple of str
         Parts that nothing here covers, each with the reason.
     conjecture : bool
-        Whether the paper only conjectures it; proof and checks are then of what is said about it.
+        Whether the paper only conjectures the statement; proof and checks then concern our claim about the conjecture.
     refuted : str
-        Of a conjecture that proof and checks refute: where it is refuted, in words ("for M = O(N), ..").
+        For a refuted conjecture: the settings at which it is false, in words ("for M = O(N), ..").
     clauses : tuple of Clause
-        Its parts, each with a label of its own; the whole has the weakest. Given in place of ``prove``, ``checks``,
-        ``argued`` and ``not_examined``; a statement made of these has one clause, without a name.
+        The parts, each with a label of its own; the statement gets the weakest label. Give either clauses, or
+        ``prove``, ``checks``, ``argued`` and ``not_examined``: these become one clause without a name.
     predicts : callable, optional
-        (setting) -> what it says of this setting before anything is run, in words and numbers: for a reader who asks it
-        of data of their own. ValueError, with the reason, where it says nothing.
+        (setting) -> the statement's prediction for this setting, in words and numbers, before any run. Readers call it
+        on their own data. ValueError, with the reason, if there is no prediction.
 
     Raises
     ------
     ValueError
-        If clauses are given beside what they hold, or two of them have one name.
+        If clauses are given together with the fields that they replace, or two clauses share a name.
     """
 
     paper: str
@@ -121,7 +122,7 @@ class Statement:
         required.attributes(self, str, "corrected", optional=True)
         required.attributes(self, [Assumption], "assumptions")
         required.attributes(self, [str], "errata", "argued", "not_examined")
-        of_classes = (one if isinstance(one, Erratum) else Remark(one) for one in self.errata)
+        of_classes = (erratum if isinstance(erratum, Erratum) else Remark(erratum) for erratum in self.errata)
         object.__setattr__(self, "errata", tuple(of_classes))
         required.attributes(self, Callable, "prove", "predicts", optional=True)
         required.attributes(self, [Check], "checks")
@@ -144,36 +145,36 @@ class Statement:
 
     @property
     def id(self) -> str:
-        """Its key in the register."""
+        """The statement's key in the register."""
         return f"{self.paper}: {self.number}"
 
     @property
     def own(self) -> bool:
-        """Whether it is ours, and not in the paper, as its title then says."""
+        """Whether the statement is ours: its title then says "(not in the paper)"."""
         return "(not in the " in self.title
 
     @property
     def accused(self) -> tuple[Erratum, ...]:
-        """Its errata that are no remarks."""
-        return tuple(one for one in self.errata if not isinstance(one, Remark))
+        """The errata without the remarks."""
+        return tuple(erratum for erratum in self.errata if not isinstance(erratum, Remark))
 
     def accuses(self, check: Check) -> bool:
-        """Whether a check that the printed form misses shows an error, and not what a remark is on.
+        """Whether the printed form's failure of a check counts as an error, rather than as the subject of a remark.
 
-        Without errata it does, for nothing excuses the form.
+        It does for every statement without errata.
         """
         required.instance("check", check, Check)
         return not check.remarked and (bool(self.accused) or not self.errata)
 
     @property
     def source(self) -> Source:
-        """Our copy of its paper: the print, or what the paper's room declares; one that is ours stands in none."""
+        """Our copy of the paper, by the paper's `source`; our own statements have the default, `PRINT`."""
         paper = None if self.own else papers.named(self.paper)
         return PRINT if paper is None else paper.source
 
     @property
     def forms(self) -> tuple[tuple[str, str], ...]:
-        """Its formulas, each with its name: printed and corrected, or, of one that is ours, what it is from and it."""
+        """(name, formula) pairs: ("As printed", ..), ("Corrected", ..); for our own ("From", ..), ("Statement", ..)."""
         where = self.source.where
         names = ("From", "Statement") if self.own else (f"{where[0].upper()}{where[1:]}", "Corrected")
         if self.corrected is None:
@@ -182,59 +183,62 @@ class Statement:
 
     @property
     def proofs(self) -> tuple[Callable[[], Derivation], ...]:
-        """The derivations that its clauses rest on, each once and whole."""
+        """The whole derivations behind the clauses, without repetition."""
         return tuple(dict.fromkeys(whole(clause.prove) for clause in self.clauses if clause.prove is not None))
 
     @cached_property
     def trust(self) -> tuple[Label, ...]:
-        """For each clause a label of the proof, which is run when first asked for, of each check, and of other parts.
+        """The labels of each clause: of its proof, its checks, and its parts that are argued or not examined.
 
-        A check's label has its tolerance and levels; `yzflow.audit` adds the error, the settings and the seeds.
+        The first access runs the proofs. A check's label has its tolerance and levels; `yzflow.audit` adds the error,
+        the settings and the seeds.
         """
-        found: list[Label] = []
+        labels: list[Label] = []
         for clause in self.clauses:
             proof = [] if clause.prove is None else [replace(derived(clause.prove).label, clause=clause.name)]
-            found += self.with_kernel(clause, proof)
-            found += [self.measured(check, level=check.expected) for check in clause.checks if check.expected]
-            found += clause.in_words
-        return tuple(found)
+            labels += self.with_kernel(clause, proof)
+            labels += [self.measured(check, level=check.expected) for check in clause.checks if check.expected]
+            labels += clause.in_words
+        return tuple(labels)
 
     def hashed(self, clause: Clause) -> str:
-        """Hash of a clause as a kernel was asked for it (`theory.kernel.asked`)."""
+        """Hash of a clause's present formulas and assumptions (`theory.kernel.asked`)."""
         required.instance("clause", clause, Clause)
         assumptions = (*self.assumptions, *clause.assumptions)
         formulas = (self.printed, self.corrected, clause.formula)
-        return kernel.asked(self.id, clause.name, formulas, (one.text for one in assumptions))
+        return kernel.asked(self.id, clause.name, formulas, (assumption.text for assumption in assumptions))
 
     def theorems(self, clause: Clause) -> tuple[kernel.Theorem, ...]:
-        """The theorems about a clause, as it is now, that a kernel has checked."""
+        """The kernel-checked theorems about the present form of a clause."""
         required.instance("clause", clause, Clause)
         return kernel.theorems(self.id, clause.name, self.hashed(clause))
 
     @property
     def checked(self) -> tuple[kernel.Theorem, ...]:
-        """The theorems on the whole and on its clauses, as they are now, that a kernel has checked."""
+        """The kernel-checked theorems about the present form of the statement and of its clauses."""
         whole = kernel.theorems(self.id, "", self.hashed(Clause()))
-        found = (*whole, *(one for clause in self.clauses for one in self.theorems(clause)))
-        return tuple(dict.fromkeys(found))
+        theorems = (*whole, *(theorem for clause in self.clauses for theorem in self.theorems(clause)))
+        return tuple(dict.fromkeys(theorems))
 
     @property
     def lapsed(self) -> tuple[kernel.Theorem, ...]:
-        """The theorems on the statement that were checked when it said something else, and do not count."""
+        """The theorems about an earlier form of the statement, which no longer count."""
         return kernel.lapsed(self.id, self.checked)
 
     @property
     def negations(self) -> tuple[kernel.Theorem, ...]:
-        """The theorems, checked by a kernel, that what is printed is false."""
-        return tuple(one for one in self.checked if one.kind == "erratum")
+        """The kernel-checked theorems that refute the printed formula."""
+        return tuple(theorem for theorem in self.checked if theorem.kind == "erratum")
 
     def with_kernel(self, clause: Clause, labels: Sequence[Label]) -> list[Label]:
-        """The label of a kernel before those of a clause's proof, which are a further look then; or these alone.
+        """The labels of a clause's proof, after the kernel's label if a kernel has checked the clause.
+
+        The statement then rests on the kernel's label: the proof's labels are marked as not needed.
 
         Raises
         ------
         ValueError
-            If a proof's own label claims that a kernel has checked it: that is said by the table alone.
+            If a proof's own label claims to be kernel-checked: only the table of theorems can say so.
         """
         rule = "be labels"
         labels = [required.instance("labels", one, Label, rule=rule) for one in required.listed("labels", labels, rule)]
@@ -245,11 +249,11 @@ class Statement:
 
     @property
     def in_words(self) -> tuple[Label, ...]:
-        """The labels of parts that were argued only, or not examined."""
+        """The labels of parts that are only argued in words, or not examined."""
         return tuple(label for clause in self.clauses for label in clause.in_words)
 
     def clause_of(self, check: Check) -> Clause:
-        """The clause that a check belongs to."""
+        """The clause of a check."""
         required.instance("check", check, Check)
         for clause in self.clauses:
             if check in clause.checks:
@@ -257,11 +261,11 @@ class Statement:
         raise required.reject("check", f"be one of {self.id}", repr(check.name))
 
     def measured(self, check: Check, *, failures: tuple[str, ...] = (), **scope: object) -> Label:
-        """The label of a check, with what is known of where it was measured."""
+        """The label of a measured check; ``scope`` adds the level, settings and seeds of the measurement."""
         return self._checked(Trust.MEASURED, check, failures, scope)
 
     def enclosed(self, check: Check, *, failures: tuple[str, ...] = (), **scope: object) -> Label:
-        """The label of a check that was decided for all times up to one, with what is known of where."""
+        """The label of a check decided for all times up to an end, by ball arithmetic; ``scope`` adds its settings."""
         return self._checked(Trust.ENCLOSED, check, failures, scope)
 
     def _checked(self, trust: Trust, check: Check, failures: tuple[str, ...], scope: dict[str, object]) -> Label:
@@ -273,7 +277,7 @@ class Statement:
         return Label(trust, scope, failures=failures, needed=needed, clause=clause.name)
 
     def assumed(self, check: Check | None = None) -> tuple[Assumption, ...]:
-        """Its assumptions, with those of a check's clause and of the check itself, or what suffices for the check."""
+        """The assumptions of the statement; for a check also those of the check and its clause, or its ``suffices``."""
         if check is None:
             return self.assumptions
         clause = self.clause_of(check)
@@ -283,22 +287,22 @@ class Statement:
 
     @property
     def assumes(self) -> dict[str, tuple[str, ...]]:
-        """The texts of its assumptions, and of those that a clause or a check has besides or instead, by whose."""
-        found = {"Assumes": self.assumptions}
+        """Heading -> texts of assumptions: the statement's, and each clause's and check's additions or replacements."""
+        listed = {"Assumes": self.assumptions}
         for clause in self.clauses:
             if clause.assumptions:
-                found[f"{clause.name}, besides"] = clause.assumptions
+                listed[f"{clause.name}, besides"] = clause.assumptions
             for check in clause.checks:
                 if check.assumptions:
-                    found[f"{check.name}, besides"] = check.assumptions
+                    listed[f"{check.name}, besides"] = check.assumptions
                 if check.suffices is not None:
-                    found[f"{check.name}, only"] = check.suffices
-        return {whose: tuple(one.text for one in assumptions) for whose, assumptions in found.items()}
+                    listed[f"{check.name}, only"] = check.suffices
+        return {whose: tuple(assumption.text for assumption in assumptions) for whose, assumptions in listed.items()}
 
     def margins(self, setting: Setting, check: Check | None = None, level: str | None = None) -> dict[str, float]:
-        """The margin of each assumption, of those of a check too; all at least one inside the assumptions.
+        """Text -> margin of each assumption, also of a check's; inside the assumptions all are at least one.
 
-        At a level, of those that say something about it.
+        With a level: only the assumptions that concern this level.
         """
         if level is not None:
             required.instance("level", level, str)
@@ -311,19 +315,19 @@ def _register() -> dict[str, Statement]:
 
 
 def renew() -> None:
-    """Put the register together again, in the place of what it held, if it was asked for before."""
+    """Rebuild the register in place, if it has been built."""
     if "REGISTER" in globals():
         register = globals()["REGISTER"]
-        found = _register()
+        fresh = _register()
         register.clear()
-        register.update(found)
+        register.update(fresh)
 
 
 papers.whenever_registered(renew)
 
 
 def __getattr__(name: str) -> dict[str, Statement]:
-    # The papers' modules need the classes above, so that the register is put together on first use.
+    # Build the register on first use: the papers' modules import the classes above.
     if name == "REGISTER":
         globals()["REGISTER"] = register = _register()
         return register

@@ -1,4 +1,4 @@
-"""Labels of what a verdict rests on, from strong to weak, with their scope as data."""
+"""Labels of the evidence for a verdict, from strong to weak, with the scope of each as data."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ _NOISE = 1e-8  # errors below this are rounding and the tolerance of solvers
 
 
 class Trust(enum.IntEnum):
-    """How a verdict was come by; the larger the value, the weaker it is.
+    """Kinds of evidence for a verdict; a larger value is weaker evidence.
 
     Attributes
     ----------
     KERNEL_CHECKED
-        The kernel of a proof assistant has checked all of it, under the hypotheses of the scope.
+        A proof assistant's kernel has checked the whole clause, under the hypotheses in the scope.
     PROVED
-        Exact algebra for all sizes and parameters; what is prose in it is listed.
+        Exact algebra for all sizes and parameters. The label's ``prose`` lists the steps in words.
     PROVED_AT_SIZES
-        The same at the sizes of the label's scope: an instance, and never called proved without them.
+        Exact algebra at the sizes in the scope. The word "proved" never stands without these sizes.
     ENCLOSED
-        Ball arithmetic at the settings of the scope, whatever the rounding.
+        Ball arithmetic at the settings in the scope: no rounding error can change the verdict.
     MEASURED
-        Floating point: error, tolerance, settings and seeds are in the scope.
+        Floating point; the scope has error, tolerance, settings and seeds.
     ARGUED
-        Prose only.
+        An argument in words only.
     NOT_EXAMINED
-        Nothing was done, for the reason that is given.
+        No evidence; the label's ``prose`` gives the reason.
     """
 
     KERNEL_CHECKED = -1
@@ -49,23 +49,22 @@ class Label:
     ----------
     trust : Trust
     scope : mapping
-        Where it is so. Theorems, hypotheses and axioms of what a kernel has checked. Sizes by symbol,
-        ``{"K": (2, 3), "(K, M)": ((2, 3), (3, 4))}``, of a proof at sizes; nothing of one for all sizes; error,
-        tolerance, level, settings and seeds of what was measured.
+        Where the evidence holds. Kernel-checked: theorems, hypotheses and axioms. Proof at sizes: the sizes by symbol,
+        ``{"K": (2, 3), "(K, M)": ((2, 3), (3, 4))}``. Proof for all sizes: empty. Measured: error, tolerance, level,
+        settings and seeds.
     prose : tuple of str
-        What is argued in words: an induction or a limit in a proof, the argument itself, or the reason why something
-        was not examined.
+        Steps in words: an induction or a limit in a proof, the whole argument, or the reason for not examining.
     failures : tuple of str
-        Names of what does not hold; empty unless the verdict is against the statement.
+        Names of the expressions or checks that fail; empty unless the verdict is against the statement.
     needed : bool
-        Whether the statement rests on this part; an error measured beside a proof is a further look.
+        Whether the statement rests on this evidence. A measured error beside a proof is only a second look.
     clause : str
-        The clause of the statement that it belongs to; empty where the statement has no clauses.
+        Name of the statement's clause; empty for a statement without clauses.
 
     Raises
     ------
     ValueError
-        If a proof at sizes has no sizes, one for all sizes has some, or prose is missing where there is nothing else.
+        If a proof at sizes has no sizes, a proof for all sizes has some, or an argument or a reason lacks its prose.
     """
 
     trust: Trust
@@ -85,11 +84,11 @@ class Label:
 
     @property
     def holds(self) -> bool:
-        """Whether nothing was found against the statement."""
+        """Whether there are no failures."""
         return not self.failures
 
     def __str__(self) -> str:
-        """The words for a page, after the clause's name; a proof is never named without its sizes."""
+        """The words for a page, after the clause's name; a proof at sizes always names its sizes."""
         return f"{self.clause}: {self.words}" if self.clause else self.words
 
     @property
@@ -110,7 +109,7 @@ class Label:
         return text + (f" (in words: {'; '.join(self.prose)})" if self.prose else "")
 
     def as_dict(self) -> dict[str, object]:
-        """For JSON: every field, and the words as ``text``."""
+        """Every field for JSON, with the words as ``text``."""
         return {
             "clause": self.clause,
             "trust": self.trust.name,
@@ -123,17 +122,18 @@ class Label:
 
 
 def weakest(labels: Iterable[Label]) -> Label:
-    """The summary of a statement: any part that fails, needed or not, or else the weakest needed part of any clause.
+    """The label that summarizes a statement: its first failed label, needed or not, else its weakest needed label.
 
-    Of equal ones the first. A clause without a needed part was not examined, and so is a statement without any label.
+    Among equal labels the first wins. A clause without a needed label counts as not examined, as does a statement
+    without labels.
     """
     clauses: dict[str, list[Label]] = {}
     for label in labels:
         if not label.holds:
             return label
         clauses.setdefault(label.clause, []).append(label)
-    found = [_weakest_needed(name, own) for name, own in clauses.items()] or [_weakest_needed("", [])]
-    return max(found, key=lambda label: label.trust)
+    by_clause = [_weakest_needed(name, members) for name, members in clauses.items()] or [_weakest_needed("", [])]
+    return max(by_clause, key=lambda label: label.trust)
 
 
 def _weakest_needed(clause: str, labels: list[Label]) -> Label:
@@ -157,7 +157,7 @@ _WORDS = {
 
 def _listed(value: object) -> str:
     if isinstance(value, tuple):
-        if any(isinstance(entry, str) for entry in value):  # which may have commas of their own
+        if any(isinstance(entry, str) for entry in value):  # words may contain commas
             return "; ".join(map(str, value))
         return ", ".join(f"({_listed(entry)})" if isinstance(entry, tuple) else str(entry) for entry in value)
     return str(value)
@@ -165,7 +165,7 @@ def _listed(value: object) -> str:
 
 def _entry(name: str, value: object) -> str:
     if name == "assuming" and isinstance(value, tuple) and len(value) > 1:
-        return f"inside {len(value)} assumptions"  # which stand once with the statement
+        return f"inside {len(value)} assumptions"  # the statement's page lists them once
     if isinstance(value, float):
         return f"{name} below {_NOISE:g}" if name == "error" and value < _NOISE else f"{name} {value:.2g}"
     return f"{name} {_listed(value)}"

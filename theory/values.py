@@ -1,11 +1,11 @@
-"""Published numbers: each has a name, the function that computes it, its setting, and a place where it is stored.
+"""Published numbers: each has a name, the function that computes it, its setting, and a file that stores it.
 
-A room is a folder with a module ``values``, whose tuple ``STUDIES`` holds a `Study` for each computation, and with
-``values.json``, their results. The rooms here are those of papers: a folder of this package, or another package
-of this repository. In a clone, ``docs/writers/published`` knows all others, compares them with the text that quotes
-them, and writes them. A number's name is ``room.study.number``, with ``bounded_dyck`` for the package
-``yzflow_bounded_dyck``; the setting's entries are numbers of the study, too, since a sentence that quotes a result
-quotes its setting.
+A room is a folder with a module ``values`` and a file ``values.json``. The module's tuple ``STUDIES`` has a `Study`
+for each computation; the file has their results. This module reads the rooms of papers: folders of this package, and
+the other packages of this repository. In a clone, ``docs/writers/published`` also knows the rooms outside papers,
+compares all numbers with the text that quotes them, and writes them. A number's name is ``room.study.number``, with
+``bounded_dyck`` for the package ``yzflow_bounded_dyck``. The entries of the setting are numbers of the study, too: a
+sentence quotes them beside the result.
 
 >>> def square(side):
 ...     return {"area": side**2, "large": side > 10}
@@ -32,33 +32,33 @@ __all__ = ["Study", "differences", "find", "name_of", "of_papers", "plain", "rec
 
 FILE = "values.json"
 _NAME = re.compile(r"[\w-]+")
-# The digits that floating-point numbers keep here; far below, processors and versions of libraries differ.
+# Significant digits of stored floats; further digits depend on the processor and on versions of libraries.
 _DIGITS = 12
 
 
 @dataclass(frozen=True)
 class Study:
-    """One function at one setting, whose results are published.
+    """A function at one setting, whose results are published.
 
     Attributes
     ----------
     name : str
-        In its room.
+        The study's name, unique in its room.
     compute : callable
         Called with the setting as keywords; returns the numbers by name: floats, integers, true or false, words, and
         mappings and lists of these.
     setting : mapping of str to number, word, or lists of these
-        As a reader is told it.
+        The arguments of ``compute``, as the text quotes them.
     assumptions : tuple of str
-        What is assumed, with margins where there are any, or which assumption the setting is outside of.
+        The assumptions, with margins if there are any, and the assumption that the setting violates, if one is.
     quick : bool
-        Whether it takes less than five seconds of a processor, so that every check runs it anew.
+        Whether the study takes less than five seconds of a processor; every check then runs it anew.
     command : str
-        How it is made anew, if that takes more than ``python -m yzflow.values write room.study``.
+        The command that renews the numbers, if ``python -m yzflow.values write room.study`` is not enough.
     tolerance : float
-        Relative difference that another processor or another version of a library may make.
+        Allowed relative difference between processors and versions of libraries.
     noise : float
-        Absolute difference that counts as none, for numbers that are rounding errors themselves.
+        Absolute difference that counts as none, for numbers that are themselves rounding errors.
     """
 
     name: str
@@ -81,17 +81,17 @@ class Study:
         plain(self.setting, "setting")
 
     def run(self) -> dict[str, Any]:
-        """Stored form of a fresh run: `record` of what `compute` returns."""
+        """Stored form of a fresh run: `record` of the numbers that `compute` returns."""
         return record(self, self.compute(**self.setting))
 
 
 def plain(numbers: Any, name: str = "values") -> Any:
-    """``numbers`` as JSON has them: floats to twelve digits, no types of numpy.
+    """``numbers`` in the types of JSON, with floats rounded to twelve digits.
 
     Raises
     ------
     ValueError
-        If there is something else than finite numbers, true or false, words, and mappings and lists of these.
+        For anything but finite numbers, true or false, words, and mappings and lists of these.
     """
     numbers = checks.plain_types(numbers)
     if isinstance(numbers, Mapping):
@@ -113,12 +113,12 @@ def plain(numbers: Any, name: str = "values") -> Any:
 
 
 def record(study: Study, numbers: Mapping[str, Any], earlier: str = "") -> dict[str, Any]:
-    """Stored form of a study: what made the numbers, and the numbers.
+    """Stored form of a study: its function, setting and assumptions, and the numbers.
 
     Parameters
     ----------
     earlier : str
-        Where the numbers come from, if this function has not computed them as it stands.
+        The origin of the numbers, if an earlier form of the function computed them.
 
     Raises
     ------
@@ -140,7 +140,7 @@ def record(study: Study, numbers: Mapping[str, Any], earlier: str = "") -> dict[
 
 
 def differences(old: Any, new: Any, study: Study, name: str = "") -> list[tuple[str, Any, Any]]:
-    """Name, old and new, of each number that differs by more than the study's tolerance, or is in one only."""
+    """(name, old, new) for each number that differs by more than the study's tolerance, or is missing in old or new."""
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         keys = [*old, *(key for key in new if key not in old)]
         pairs = [(key, old.get(key), new.get(key)) for key in keys]
@@ -159,25 +159,25 @@ def differences(old: Any, new: Any, study: Study, name: str = "") -> list[tuple[
 
 
 def stored(folder: Path) -> dict[str, dict[str, Any]]:
-    """The records of a room, by the study's name; none where nothing has been stored yet."""
+    """The records of a room, by the study's name; empty if nothing is stored yet."""
     path = folder / FILE
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
 
 def name_of(room: Path) -> str:
-    """The name of a room: its folder's, without what marks a package of ours."""
+    """The name of a room: its folder's name, without the prefix ``yzflow_`` of our packages."""
     return room.name.removeprefix("yzflow_")
 
 
 def of_papers() -> list[Path]:
-    """The rooms of this package, and the repository's other packages that are installed, which are not imported."""
+    """The folders of this package, and the repository's other installed packages, without importing them."""
     specs = [util.find_spec(package) for package in FOLDERS]
-    places = [place for spec in specs if spec is not None for place in spec.submodule_search_locations or ()]
-    return [*Path(__file__).parent.iterdir(), *map(Path, places)]
+    folders = [folder for spec in specs if spec is not None for folder in spec.submodule_search_locations or ()]
+    return [*Path(__file__).parent.iterdir(), *map(Path, folders)]
 
 
 def find(name: str, rooms: Iterable[Path]) -> Any:
-    """The number ``room.study.number``, or the mapping of all that ``room.study`` has, from these rooms.
+    """The number ``room.study.number``, or the mapping of all numbers of ``room.study``, from these rooms.
 
     Raises
     ------
@@ -186,7 +186,7 @@ def find(name: str, rooms: Iterable[Path]) -> Any:
     """
     room, _, rest = name.partition(".")
     study, *path = rest.split(".")
-    records = [found[study] for one in rooms if name_of(one) == room and study in (found := stored(one))]
+    records = [kept[study] for folder in rooms if name_of(folder) == room and study in (kept := stored(folder))]
     if len(records) != 1:
         raise checks.reject("name", "be of one stored value, as room.study.number", repr(name))
     number: Any = {**records[0]["setting"], **records[0]["values"]}
@@ -202,7 +202,7 @@ def find(name: str, rooms: Iterable[Path]) -> Any:
 
 @cache
 def value(name: str) -> Any:
-    """The stored number of this name, of the rooms of papers: for text that code holds.
+    """The stored number of this name from the rooms of papers, for text inside code.
 
     Raises
     ------

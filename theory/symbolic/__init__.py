@@ -1,9 +1,9 @@
 """Symbolic proofs of the papers' statements, from the model's definition.
 
-A proof is a function that takes every formula that the paper claims as a keyword argument, by default the right one,
-and derives the same from the definition of the model, so that anyone can put a mistake in and see it refuted. A module
-of ``theory/<paper>/proofs`` has one, ``derive``, for a statement or a few together, from that of the layer
-(`theory.symbolic.model`) or from a statement proved in another module, which its docstring then names.
+A proof is a function that derives the paper's formulas from the definition of the model. Each claimed formula is a
+keyword argument, whose default is right: pass a mistake, and see it refuted. Each module of ``theory/<paper>/proofs``
+has one proof, ``derive``, for one statement or a few together. It starts from the layer's definition
+(`theory.symbolic.model`), or from a statement proved in another module; its docstring then names that module.
 
 >>> from sympy import Symbol, integrate
 >>> from theory.symbolic import Derivation
@@ -36,38 +36,37 @@ from theory.trust import Label, Trust
 
 __all__ = ["Claim", "Derivation", "Scalar", "joined", "part"]
 
-# A claimed formula, as a function of symbols; and what it takes where an integer may stand for an expression.
+# A claimed formula, as a function of symbols; and an argument of such a function: an expression or an integer.
 Claim: TypeAlias = Callable[..., Any]
 Scalar: TypeAlias = sympy.Expr | int
-# The two kinds of expressions that decide a statement, as in `Derivation`.
+# The two kinds of deciding expressions, as in `Derivation`.
 Vanishing: TypeAlias = dict[str, sympy.Expr]
 Signed: TypeAlias = dict[str, tuple[sympy.Expr, str]]
 
 
 @dataclass(frozen=True)
 class Derivation:
-    """A statement, the expressions that decide it, and how one gets there.
+    """A proof of a statement: the expressions that decide it, and the steps of the derivation.
 
     Attributes
     ----------
     statement : str
-        Its name in the paper, or ours.
+        The statement's name in the paper, or our name.
     vanishing : dict of str to sympy.Expr
-        By name, what must be identically zero: for all sizes, if it has indices (`theory.symbolic.indexed`) or is made
-        of matrix symbols.
+        Expressions by name that must be identically zero. An expression with indices (`theory.symbolic.indexed`) or of
+        matrix symbols must vanish for all sizes.
     signed : dict of str to (sympy.Expr, str)
-        By name, what must satisfy "> 0", ">= 0", "< 0" or "<= 0" under the assumptions on its symbols.
+        Expressions by name that must satisfy "> 0", ">= 0", "< 0" or "<= 0" under the assumptions on their symbols.
     steps : tuple of str
-        The derivation to read, one step each, with LaTeX between dollar signs.
+        The steps of the derivation for a reader, with LaTeX between dollar signs.
     scope : str
-        The sizes for which the expressions prove the statement, in a sentence that may tell its parts apart, with LaTeX
-        as in the steps.
+        The proved sizes in a sentence, for each part of the statement, with LaTeX as in the steps.
     sizes : dict of str to tuple
-        The same as data: the sizes, by symbol, at which an expression that the statement needs was written out.
-        Empty where the expressions are for all sizes. ``{"(K, M)": ((2, 3), (3, 4))}`` for sizes that go together.
-        There is no label without it: nothing is proved for all sizes because nobody said otherwise.
+        The proved sizes as data, by symbol; empty if the expressions are for all sizes.
+        ``{"(K, M)": ((2, 3), (3, 4))}`` is for sizes that go together. Required for a label: silence never counts as a
+        proof for all sizes.
     prose : tuple of str
-        What is argued in words beside the expressions: an induction, a limit, a quoted theorem.
+        Steps in words beside the expressions: an induction, a limit, a quoted theorem.
     """
 
     statement: str
@@ -83,7 +82,7 @@ class Derivation:
         checks.attributes(self, Mapping, "vanishing", "signed")
         checks.attributes(self, Mapping, "sizes", optional=True)
         checks.attributes(self, [str], "steps", "prose")
-        if not self.vanishing and not self.signed:  # what holds of nothing would be proved
+        if not self.vanishing and not self.signed:  # a proof without expressions would always pass
             raise checks.reject("vanishing", "hold an expression where `signed` has none", "none")
         for name, value in self.vanishing.items():
             truth = isinstance(value, Boolean) and not isinstance(value, sympy.Expr)  # a symbol is both
@@ -92,7 +91,7 @@ class Derivation:
 
     @property
     def claim(self) -> Label:
-        """Label of the statement if its expressions hold, without deciding them.
+        """Label that the statement gets if its expressions hold; they are not decided here.
 
         Raises
         ------
@@ -106,18 +105,18 @@ class Derivation:
 
     @cached_property
     def label(self) -> Label:
-        """Label of the statement with its `failures`; the expressions are decided when it is first asked for."""
+        """Label of the statement with its `failures`; the first access decides the expressions."""
         return dataclasses.replace(self.claim, failures=tuple(self.failures()))
 
     def failures(self) -> list[str]:
-        """Names of the expressions that do not hold, or that exact algebra cannot decide."""
+        """Names of the expressions that are wrong, or that exact algebra cannot decide."""
         wrong = [name for name, expression in self.vanishing.items() if not vanishes(expression)]
         return wrong + [name for name, (expression, sign) in self.signed.items() if not has_sign(expression, sign)]
 
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """Part of a derivation, as `part` returns it: called, it derives."""
+    """The proof of one clause, as `part` returns it; a call derives the clause's expressions."""
 
     prove: Callable[..., Derivation]
     names: tuple[str, ...]
@@ -144,23 +143,23 @@ class _Part:
 def part(
     prove: Callable[..., Derivation], *names: str, sizes: Mapping[str, tuple] | None = None, prose: tuple[str, ...] = ()
 ) -> Callable[..., Derivation]:
-    """The proof of one clause, out of a derivation that proves more.
+    """The proof of one clause, cut from a derivation that proves more.
 
     Parameters
     ----------
     prove : callable
         The whole derivation.
     *names : str
-        How the names of the expressions that this clause rests on begin.
+        Prefixes of names: the clause rests on the expressions whose names begin with one of them.
     sizes : mapping, optional
-        The sizes of this part, as in `Derivation`. Default: none, for all sizes.
+        The sizes of the clause, as in `Derivation`. Default: none, for all sizes.
     prose : tuple of str
-        What is argued in words in this part.
+        Steps of the clause in words.
 
     Returns
     -------
     callable
-        As ``prove``, and takes the same claims. Called without any, it derives the whole only once for all its parts.
+        A proof with the claims of ``prove`` as arguments. Without arguments, all parts share one whole derivation.
     """
     made = _Part(checks.function("prove", prove), names, {} if sizes is None else sizes, prose)
     checks.attributes(made, [str], "names", "prose")
@@ -169,38 +168,38 @@ def part(
 
 
 def joined(*parts: Vanishing | tuple[Vanishing, Signed]) -> tuple[Vanishing, Signed]:
-    """The expressions of several parts of a proof, as one pair: those that vanish, and those that have a sign.
+    """The expressions of several parts of a proof as one pair, (vanishing, signed), as in `Derivation`.
 
     Parameters
     ----------
     *parts : mapping, or pair of mappings
-        Name -> expression: those that vanish, or these and those that have a sign.
+        The vanishing expressions of a part, or its pair (vanishing, signed).
 
     Raises
     ------
     ValueError
-        If two parts give one name to different expressions, one of which would be lost, or a part is neither.
+        If two parts use one name, or a part is neither a mapping nor a pair of mappings.
     """
     vanishing: Vanishing = {}
     signed: Signed = {}
-    for given in parts:
-        both = given if isinstance(given, tuple) and len(given) == 2 else (given, {})
-        for found, more in zip((vanishing, signed), both, strict=True):
+    for entry in parts:
+        both = entry if isinstance(entry, tuple) and len(entry) == 2 else (entry, {})
+        for known, more in zip((vanishing, signed), both, strict=True):
             checks.instance("parts", more, Mapping, rule="be mappings of names to expressions, or pairs of them")
-            if twice := set(found) & set(more):
+            if twice := set(known) & set(more):
                 raise ValueError(f"`parts` must have a name for each expression, but two have {sorted(twice)[0]!r}")
-            found.update(more)
+            known.update(more)
     return vanishing, signed
 
 
 def whole(prove: Callable[..., Derivation]) -> Callable[..., Derivation]:
-    """The derivation that a part is of; any other is whole itself."""
+    """The whole derivation behind a part; any other proof is whole itself."""
     return prove.prove if isinstance(prove, _Part) else prove
 
 
 @functools.cache
 def derived(prove: Callable[..., Derivation]) -> Derivation:
-    """The derivation of a proof, made and decided once for all audits and pages of a process."""
+    """The derivation of a proof, made and decided once per process."""
     return checks.instance("prove", prove(), Derivation, rule="return a Derivation")
 
 

@@ -1,7 +1,7 @@
 """Decides whether an expression is zero, or has a sign, by exact algebra only.
 
-A yes is a proof: the expression was rewritten by identities until it was the number 0, or a quotient of sums of terms
-of known sign. Anything else is a no, so that a derivation can fail for want of an argument but never pass without one.
+A yes is a proof: identities have reduced the expression to the number 0, or to a quotient of sums whose terms have
+known signs. Anything else is a no. So a true claim can fail for want of an argument, but a false claim never passes.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _RELATIONS = {
 def vanishes(expression: Any) -> bool:
     """Whether ``expression`` is identically zero, shown symbolically.
 
-    One with indices is shown to be so for all sizes of their ranges, by `theory.symbolic.indexed`, and one of matrix
-    symbols for all matrices of which the inverses in it exist.
+    An expression with indices is decided for all sizes of their ranges (`theory.symbolic.indexed`), and an expression
+    of matrix symbols for all matrices whose inverses, where it has them, exist.
     """
     expression = sp.sympify(expression)
     if isinstance(expression, sp.MatrixExpr):
@@ -57,7 +57,10 @@ def has_sign(expression: Any, relation: str) -> bool:
 
 
 def _certain(expression: Any, attribute: str) -> bool:
-    """Sign of a product from its factors, each as printed or expanded into terms of one sign."""
+    """Whether an expression, or the product of its factors, certainly has the sign of ``attribute``.
+
+    Each factor is tried as it is, and expanded.
+    """
     if getattr(expression, attribute) or getattr(sp.expand(expression), attribute):
         return True
     if not expression.is_Mul:
@@ -78,10 +81,10 @@ def _one_sided(factor: Any, sign: int, attribute: str) -> bool:
 
 
 def _rational_zero(expression: Any) -> bool:
-    """Zero as a rational function of its symbols, exponentials, logarithms and square roots.
+    """Whether a rational function of symbols, exponentials, logarithms and square roots is zero.
 
-    Square roots of sums become new symbols r with r^2 = sum. A numerator that lies in the ideal of these relations is
-    zero whatever else relates the generators.
+    Square roots of sums become new symbols r with r^2 = sum. A numerator in the ideal of these relations is zero,
+    whatever other relations the generators have.
     """
     expression = sp.expand_power_exp(expression)
     roots: dict[sp.Expr, sp.Symbol] = {}
@@ -100,12 +103,12 @@ def _rational_zero(expression: Any) -> bool:
     return sp.expand(sp.expand_power_exp(sp.expand(numerator))) == 0
 
 
-# Unequal ones, so that no size can stand for another; K next tokens are among M tokens.
+# The sizes are unequal, so that no size can stand for another; K <= M, since K next tokens are among M tokens.
 _INSTANCES = ({"K": 3, "M": 4, "L": 2}, {"K": 2, "M": 3, "L": 4})
 
 
 def _differs_at_sizes(expression: Any) -> bool:
-    """Whether its value at explicit sizes is clearly not zero: written out, by another route than the normal form."""
+    """Whether the value at explicit sizes is clearly not zero; it is written out, independently of the normal form."""
     with mpmath.workdps(40):
         values = [indexed.value_at(expression, sizes, seed) for sizes in _INSTANCES for seed in range(3)]
         return any(abs(value) > mpmath.mpf("1e-20") for value in values)

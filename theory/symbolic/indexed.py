@@ -1,17 +1,17 @@
-"""Sums over indices whose range is a symbol: what proves an identity of vectors and matrices for all sizes.
+"""Sums over indices with symbolic ranges, for proofs of identities of vectors and matrices for all sizes.
 
-An index runs from 1 to a size, a symbol: ``j = index("j", M)``. Entries are those of ``sympy.IndexedBase``, sums are
-``total(summand, j, ..)``, and differentiation by an entry at a generic index is sympy's: it gives Kronecker deltas.
-`contract` brings what comes out to a normal form, by these rules and no others:
+An index runs from 1 to a size, a symbol: ``j = index("j", M)``. Entries are sympy's ``IndexedBase``, and sums are
+``total(summand, j, ..)``. sympy differentiates by an entry at a generic index, which gives Kronecker deltas. `contract`
+brings the result to a normal form, by these rules and no others:
 
-- products of sums are expanded, a sum without its index is its size;
-- a delta of a summed index is summed; a free one equates its two indices in the factors beside it;
-- a function of a free delta d is its value at d = 0 plus d times what d = 1 adds to it;
-- a sum that stands beside its own inverse power is cancelled;
-- factors that share no summed index are apart, and summed indices have names of their own.
+- products of sums are expanded; a sum of terms without the summed index becomes a product with its size;
+- a delta of a summed index is summed; a free delta equates its two indices in the factors beside it;
+- a function f of a free delta d becomes f(0) + d (f(1) - f(0));
+- a sum cancels against its own inverse power;
+- factors without a common summed index are separated, and summed indices are renamed.
 
-An index that others determine, like the token at a position, is a `chosen` one. Ranges are data of the indices: the
-delta of two indices with different ranges is summed over neither.
+An index that is a function of another index, such as the token at a position, is made by `chosen`. Each index has its
+range: a delta of two indices with different ranges is never summed.
 
 >>> from sympy import IndexedBase, KroneckerDelta, Symbol
 >>> M, a = size("M"), IndexedBase("a")
@@ -50,13 +50,13 @@ def entries(name: str, **assumptions: bool) -> sp.IndexedBase:
 
 
 class Chosen(sp.Function):
-    """An index that others determine: its name, its range, whether two of them are equal only for equal others."""
+    """An index as a function of another index: its name, its range, whether it is injective, and its argument."""
 
     is_integer = True
 
 
 def chosen(name: str, top: sp.Symbol, *, injective: bool = False) -> Callable[[Any], Chosen]:
-    """The function from indices to indices up to ``top``: the token at a position, the query of a class."""
+    """A function from indices to indices up to ``top``, such as the token at a position or the query of a class."""
     return lambda argument: Chosen(sp.Symbol(name), top, sp.Integer(injective), argument)
 
 
@@ -66,12 +66,12 @@ def total(summand: Any, *indices: sp.Idx) -> sp.Expr:
 
 
 def is_indexed(expression: sp.Basic) -> bool:
-    """Whether there are sums or indices in it."""
+    """Whether an expression has sums or indices."""
     return isinstance(expression, sp.Basic) and expression.has(sp.Sum, sp.Indexed, sp.KroneckerDelta, sp.Idx)
 
 
 def contract(expression: Any) -> sp.Expr:
-    """The normal form, a sum of products of entries, deltas, and sums of such products."""
+    """The normal form: a sum of products, whose factors are entries, deltas, and sums of such products."""
     expression = sp.sympify(expression)
     return _contract(expression) if is_indexed(expression) else expression
 
@@ -86,7 +86,7 @@ _FRESH = itertools.count()
 
 
 def _terms(expression: sp.Expr) -> list[_Term]:
-    """Products under summed indices that add up to ``expression``, each with indices of its own."""
+    """Products under summed indices that add up to ``expression``; no two share a summed index."""
     if not is_indexed(expression):
         return [((), (expression,))]
     if isinstance(expression, sp.Add):
@@ -95,14 +95,14 @@ def _terms(expression: sp.Expr) -> list[_Term]:
         return _product([_terms(part) for part in expression.args])
     if isinstance(expression, sp.Sum):
         summand, fresh = expression.function, []
-        # From the inner sum to the outer one, which may use the same letter.
-        for one in expression.variables:
-            fresh.append(sp.Idx(f"_{next(_FRESH)}", (1, one.upper)))
-            summand = summand.xreplace({one: fresh[-1]})
+        # Rename from the inner sum outwards: an outer sum may use the same letter.
+        for variable in expression.variables:
+            fresh.append(sp.Idx(f"_{next(_FRESH)}", (1, variable.upper)))
+            summand = summand.xreplace({variable: fresh[-1]})
         return [((*fresh, *bound), factors) for bound, factors in _terms(summand)]
     if isinstance(expression, sp.Pow) and expression.exp.is_Integer and expression.exp > 0:
         if not isinstance(expression.base, sp.Indexed):
-            # Taken apart anew for each factor, so that each has its own indices.
+            # Expand each factor anew, so that each gets its own indices.
             return _product([_terms(expression.base) for _ in range(int(expression.exp))])
     elif isinstance(expression, sp.Pow) or (isinstance(expression, sp.Function) and not _is_index(expression)):
         return _function(expression)
@@ -121,7 +121,7 @@ def _product(parts: list[list[_Term]]) -> list[_Term]:
 
 
 def _injective(expression: sp.Expr) -> sp.Expr:
-    """The delta of two indices that are equal only for equal others is the delta of those."""
+    """A delta of two values of an injective index function becomes the delta of the arguments."""
     if isinstance(expression, sp.KroneckerDelta):
         first, second = expression.args
         alike = isinstance(first, Chosen) and isinstance(second, Chosen) and first.args[:3] == second.args[:3]
@@ -131,7 +131,7 @@ def _injective(expression: sp.Expr) -> sp.Expr:
 
 
 def _function(expression: sp.Expr) -> list[_Term]:
-    """A power or a function: affine in each free delta, its argument contracted."""
+    """Terms of a power or a function: its argument is contracted, and each free delta is taken out."""
     where = 0  # the base of a power, the argument of a function
     if isinstance(expression, sp.Pow) and is_indexed(expression.exp):
         raise ValueError(f"`expression` must have no index in an exponent but that of exp, but got {expression}")
@@ -152,16 +152,16 @@ def _function(expression: sp.Expr) -> list[_Term]:
 
 
 def _collected(inside: sp.Expr) -> sp.Expr:
-    """A sum with the factors that have no index reduced, so that equal exponents look alike."""
-    found: dict[sp.Expr, sp.Expr] = {}
-    for part in sp.Add.make_args(inside):
+    """A sum with reduced index-free factors, so that equal exponents look alike."""
+    sums: dict[sp.Expr, sp.Expr] = {}
+    for term in sp.Add.make_args(inside):
         plain_factors: list[sp.Expr] = []
         rest: list[sp.Expr] = []
-        for factor in sp.Mul.make_args(part):
+        for factor in sp.Mul.make_args(term):
             (rest if is_indexed(factor) else plain_factors).append(factor)
         key = sp.Mul(*rest)
-        found[key] = found.get(key, sp.Integer(0)) + sp.Mul(*plain_factors)
-    return sp.expand(sp.Add(*(sp.cancel(factor) * key for key, factor in found.items())), deep=False)
+        sums[key] = sums.get(key, sp.Integer(0)) + sp.Mul(*plain_factors)
+    return sp.expand(sp.Add(*(sp.cancel(factor) * key for key, factor in sums.items())), deep=False)
 
 
 def _is_free(delta: sp.KroneckerDelta, inside: sp.Expr) -> bool:
@@ -170,14 +170,14 @@ def _is_free(delta: sp.KroneckerDelta, inside: sp.Expr) -> bool:
 
 
 def _with_delta(inside: sp.Expr, delta: sp.KroneckerDelta, value: int) -> sp.Expr:
-    """A delta by its value; where it is 1, one index by the other."""
+    """Replace a delta by its value; if the value is 1, also replace one index by the other."""
     first, second = delta.args
     changed = inside.xreplace({delta: sp.Integer(value)})
     return contract(changed.xreplace({second: first}) if value else changed)
 
 
 def _normal(bound: tuple[sp.Idx, ...], factors: tuple[sp.Expr, ...]) -> sp.Expr:
-    """One product under summed indices: deltas first, then sums beside their inverse powers, then names."""
+    """Normal form of one product under summed indices: sum deltas, cancel inverse powers, rename indices."""
     product = sp.Mul(*factors)
     factors = sp.Mul.make_args(product)
     if product == 0:
@@ -207,7 +207,7 @@ def _again(bound: tuple[sp.Idx, ...], product: sp.Expr) -> sp.Expr:
 
 
 def _cancel(bound: tuple[sp.Idx, ...], factors: tuple[sp.Expr, ...]) -> tuple[tuple[sp.Idx, ...], sp.Expr] | None:
-    """A factor S^q beside the summands of S itself is S^(q + 1), if S is a sum over one index."""
+    """Replace a factor S^q and the summands of S by S^(q + 1), if S is a sum over one index."""
     for power in factors:
         if not (isinstance(power, sp.Pow) and isinstance(power.base, sp.Sum)):
             continue
@@ -217,14 +217,17 @@ def _cancel(bound: tuple[sp.Idx, ...], factors: tuple[sp.Expr, ...]) -> tuple[tu
                 continue
             if len(power.base.limits) == 1 and _named((one,), tuple(inside)) == power.base:
                 outside = sp.Mul(*(factor for factor in factors if factor not in inside and factor != power))
-                # Not multiplied out: the power of the sum stays one.
+                # Keep the power of the sum: it is not multiplied out.
                 raised = power.base ** (power.exp + 1)
-                return tuple(other for other in bound if other != one), sp.Mul(outside, raised)
+                return tuple(kept for kept in bound if kept != one), sp.Mul(outside, raised)
     return None
 
 
 def _named(bound: tuple[sp.Idx, ...], factors: tuple[sp.Expr, ...]) -> sp.Expr:
-    """Sums of what hangs together, with names by the depth of what they stand around, so that none is caught."""
+    """Product of one sum for each group of factors with common summed indices.
+
+    The names of indices say their depth of nesting, so that no sum captures an inner index.
+    """
     outside = [factor for factor in factors if not factor.atoms(sp.Idx) & set(bound)]
     groups: list[tuple[set[sp.Idx], list[sp.Expr]]] = []
     for factor in factors:
@@ -244,14 +247,14 @@ def _named(bound: tuple[sp.Idx, ...], factors: tuple[sp.Expr, ...]) -> sp.Expr:
 def _named_group(own: list[sp.Idx], factors: tuple[sp.Expr, ...]) -> sp.Expr:
     depth = 1 + max((_depth(one) for factor in factors for one in factor.atoms(sp.Idx)), default=-1)
     product = sp.Mul(*factors)
-    found = []
+    orders = []
     for order in itertools.permutations(own):
         names: dict[sp.Idx, sp.Idx] = {}
         for one in order:
             rank = sum(other.upper == one.upper for other in names)
             names[one] = sp.Idx(f"s{depth}_{one.upper}_{rank}", (1, one.upper))
-        found.append((product.xreplace(names), sorted(names.values(), key=str)))
-    summand, indices = min(found, key=lambda one: str(one[0]))
+        orders.append((product.xreplace(names), sorted(names.values(), key=str)))
+    summand, indices = min(orders, key=lambda one: str(one[0]))
     return total(summand, *indices)
 
 
@@ -261,7 +264,7 @@ def _depth(one: sp.Idx) -> int:
 
 
 def plain(expression: Any) -> sp.Expr:
-    """The normal form with a symbol for every entry, delta, sum and exponential: if zero, then whatever they are.
+    """The normal form with a symbol for every entry, delta, sum and exponential; if it is zero, so is the expression.
 
     Bases of square roots become squares of symbols.
     """
@@ -286,7 +289,7 @@ def plain(expression: Any) -> sp.Expr:
         for number, power in enumerate(sorted(result.atoms(sp.Pow), key=str))
         if power.exp.is_Rational and power.exp.q == 2 and power.base.is_Symbol
     }
-    # A half power of a new square has to be taken by its name: (r^2)^(1/2) is r by the choice of r.
+    # Replace half powers of the new squares explicitly: (r^2)^(1/2) is r by the choice of r.
     return result.replace(
         lambda one: isinstance(one, sp.Pow) and one.base in roots, lambda one: roots[one.base].base ** (2 * one.exp)
     ).xreplace(roots)
@@ -300,29 +303,30 @@ def value_at(
     at: Mapping[sp.Idx, int] | None = None,
     given: Mapping[str, Callable[..., Any]] | None = None,
 ) -> mpmath.mpf:
-    """Its value at explicit sizes, by another route than `contract`.
+    """Value of an expression at explicit sizes, computed independently of `contract`.
 
     Parameters
     ----------
     sizes
-        By name; 3 where none is given.
+        Sizes by name; default 3.
     seed
-        Of entries, symbols, what is chosen and the indices that no sum names; with 0 these indices are all 1.
+        Seed of the random entries, symbols, chosen indices and free indices; with 0 all free indices are 1.
     at
-        Values of such indices.
+        Values of free indices.
     given
-        Entries and what is chosen as functions of their indices, from 1, by name; symbols as functions of nothing.
+        Functions by name, in place of random values: entries and chosen indices as functions of their indices, which
+        count from 1, and symbols as functions without arguments.
 
     Raises
     ------
     ValueError
-        If it is made of other things than sums, entries, powers, exp and log.
+        If the expression has other parts than sums, entries, powers, exp and log.
     """
     return _Instance(sizes, seed, given or {}).value(expression, at or {})
 
 
 class _Instance:
-    """Sizes, and what stands for the entries there."""
+    """Sizes and the values of the entries, for `value_at`."""
 
     def __init__(self, sizes: Mapping[str, int], seed: int, given: Mapping[str, Callable[..., Any]]):
         self.sizes, self.seed, self.given = sizes, seed, given

@@ -1,4 +1,4 @@
-"""The layer in symbols, from its definition (1)-(2), and the few objects that several proofs share.
+"""The layer in symbols, from its definition (1)-(2), and symbolic objects that several proofs share.
 
 A sequence has contextual tokens x_1..x_{T-1}, a query x_T and a next token n, all counted from 0 here.
 """
@@ -23,7 +23,7 @@ def matrix(name: str, rows: int, columns: int, **assumptions: bool) -> sp.Matrix
 
 
 def identity(size: Any) -> Any:
-    """I, written out for a number of rows, and a matrix symbol for a symbol."""
+    """Identity matrix: explicit if the size is a number, a matrix symbol if the size is a symbol."""
     return sp.eye(int(size)) if sp.sympify(size).is_Integer else sp.Identity(size)
 
 
@@ -73,7 +73,7 @@ def equal_overlaps(size: int, rho: Any) -> sp.Matrix:
 
 
 class Even:
-    """A K x K matrix a I + b 1 1^T for a symbol K: the algebra of matrices that treat all classes alike."""
+    """A K x K matrix a I + b 1 1^T for a symbol K: such matrices treat all classes alike."""
 
     def __init__(self, diagonal: Any, ones: Any, size: Any):
         self.diagonal, self.ones, self.size = sp.sympify(diagonal), sp.sympify(ones), size

@@ -1,7 +1,7 @@
-r"""Formulas printed from the claims that the proofs decide: LaTeX, plain text for sentences, JavaScript for pages.
+r"""Printers of formulas from the proofs' claims: LaTeX, plain text for sentences, JavaScript for pages.
 
-A claim is called without evaluation, so that the formula has the order of its code. Its arguments are names, as the
-register's plain text has them ("eta_Y", "C_0", "u*"), or LaTeX, which is taken as it is:
+A claim is called without evaluation, so that the formula keeps the order of the code. Its arguments are names in the
+register's plain text ("eta_Y", "C_0", "u*"), or LaTeX, which is kept as it is:
 
 >>> from sympy import exp, log
 >>> from theory.symbolic.printing import plain, tex
@@ -32,12 +32,12 @@ _LETTERS = (
 )
 _GREEK = frozenset(_LETTERS.split())
 _NAME = re.compile(r"([A-Za-z]+)(?:_([A-Za-z0-9]+))?('*)(\*?)")
-# How a fraction is written: in a line of its own, in a line of text, or, inside another one, with a slash.
+# Styles of fractions: in a displayed formula, in a line of text, and with a slash inside another fraction.
 _TALL, _SMALL, _SLASH = range(3)
 
 
 def tex(claim: Any, *arguments: Any, small: bool = False) -> Any:
-    """LaTeX of an expression, or of what a claim makes of its arguments; a tuple of formulas where it gives a tuple.
+    """LaTeX of an expression, or of a claim at these arguments; a tuple of formulas if the claim returns a tuple.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def tex(claim: Any, *arguments: Any, small: bool = False) -> Any:
     *arguments : str, sympy.Expr or number
         A name stands for a positive symbol.
     small : bool
-        Whether fractions are those of running text.
+        Whether fractions have the size of running text.
     """
     return _printed(lambda: _Tex(_SMALL if small else _TALL), claim, arguments)
 
@@ -74,18 +74,18 @@ def javascript(claim: Callable[..., Any], arguments: str) -> str:
 
 
 def _printed(printer: Callable[[], CodePrinter | LatexPrinter], claim: Any, arguments: Sequence[Any]) -> Any:
-    found = claim
+    value = claim
     if callable(claim) and not isinstance(claim, sp.Basic):
-        symbols = [sp.Symbol(one, positive=True) if isinstance(one, str) else sp.sympify(one) for one in arguments]
+        symbols = [sp.Symbol(item, positive=True) if isinstance(item, str) else sp.sympify(item) for item in arguments]
         with sp.evaluate(False):
-            found = claim(*symbols)
-    if isinstance(found, tuple):
-        return tuple(printer().doprint(sp.sympify(one)) for one in found)
-    return printer().doprint(sp.sympify(found))
+            value = claim(*symbols)
+    if isinstance(value, tuple):
+        return tuple(printer().doprint(sp.sympify(item)) for item in value)
+    return printer().doprint(sp.sympify(value))
 
 
 class _Tex(LatexPrinter):
-    """Sums and products in the order of their arguments; what it does not know is set as sympy does."""
+    """Printer of sums and products in the order of their arguments; sympy prints all other expressions."""
 
     functions: ClassVar = {"log": r"\ln", "sin": r"\sin", "cos": r"\cos", "LambertW": "W"}
     raised = "^{%s}"
@@ -95,7 +95,7 @@ class _Tex(LatexPrinter):
         self.style, self.last = style, True
 
     def within(self, style: int, one: Any) -> str:
-        """LaTeX of an expression in a place whose fractions are at most of a style."""
+        """LaTeX of an expression whose fractions are at most as tall as ``style``."""
         before, self.style = self.style, max(self.style, style)
         text = self._print(one)
         self.style = before
@@ -105,24 +105,24 @@ class _Tex(LatexPrinter):
         return rf"\left({text}\right)" if r"\frac" in text or r"\tfrac" in text else f"({text})"
 
     def name(self, text: str) -> str:
-        found = _NAME.fullmatch(text)
-        if found is None:
+        match = _NAME.fullmatch(text)
+        if match is None:
             return text
-        letter, low, primes, star = found.groups()
+        letter, low, primes, star = match.groups()
         low = "" if low is None else rf"\{low}" if low in _GREEK else r"\infty" if low == "inf" else low
         low = f"_{low}" if len(low) == 1 or low[:1] == "\\" else low and f"_{{{low}}}"
         return (rf"\{letter}" if letter in _GREEK else letter) + low + primes + (star and "^*")
 
     def row(self, parts: Iterable[str]) -> str:
-        """Factors side by side, with what LaTeX and the eye need between them."""
-        found = ""
-        for part in parts:
-            if found[-1:].isdigit() and part[:1].isdigit():
-                found += r" \cdot "
-            elif re.search(r"\\[A-Za-z]+$", found) and part[:1].isalpha():
-                found += " "
-            found += part
-        return found
+        """Factors side by side: a dot between two digits, a space between a command and a letter."""
+        text = ""
+        for factor in parts:
+            if text[-1:].isdigit() and factor[:1].isdigit():
+                text += r" \cdot "
+            elif re.search(r"\\[A-Za-z]+$", text) and factor[:1].isalpha():
+                text += " "
+            text += factor
+        return text
 
     def fraction(self, above: str, below: str) -> str:
         return rf"\{'t' * (self.style == _SMALL)}frac{{{above}}}{{{below}}}"
@@ -134,7 +134,7 @@ class _Tex(LatexPrinter):
         return f"e^{{{self.within(_SLASH, one)}}}"
 
     def call(self, name: str, one: Any, power: str = "") -> str:
-        """A function of one argument; a symbol needs no brackets after a name of LaTeX if no factor follows."""
+        """A function of one argument; a symbol after a LaTeX command needs no brackets, if no factor follows."""
         last, self.last = self.last, True
         text = self._print(one)
         if last and name[0] == "\\" and (one.is_Symbol or one.is_Integer or isinstance(one, sp.log)):
@@ -156,14 +156,14 @@ class _Tex(LatexPrinter):
 
     def _print_Add(self, expr, order=None):
         terms = list(expr.args)
-        if not terms[0].is_Add and terms[0].could_extract_minus_sign():  # an evaluated sum, by sympy's order
+        if not terms[0].is_Add and terms[0].could_extract_minus_sign():  # an evaluated sum, in sympy's order
             terms.sort(key=lambda one: one.could_extract_minus_sign())
         shown = [self._print(term) for term in terms]
         return shown[0] + "".join(f" - {text[1:]}" if text[0] == "-" else f" + {text}" for text in shown[1:])
 
     def _print_Mul(self, expr):
         number, above, below = _factors(expr)
-        if below and above and isinstance(above[-1], sp.Sum):  # not in the numerator of what stands before it
+        if below and above and isinstance(above[-1], sp.Sum):  # print the sum behind the fraction, not in its numerator
             first = sp.Mul(number, *above[:-1], *(1 / one for one in below), evaluate=False)
             return self.row([self._print(first), self._print(above[-1])])
         sign, number = ("-" if number < 0 else ""), abs(number)
@@ -182,7 +182,7 @@ class _Tex(LatexPrinter):
         return sign + self.fraction(*parts)
 
     def _print_Sum(self, expr):
-        """A sum over one index; a factor 1 - delta says which one it leaves out."""
+        """A sum over one index; a factor 1 - delta excludes an index from the sum."""
         ((one, *_),) = expr.limits
         number, above, below = _factors(expr.function)
         places = [self.name(str(one.label))]
@@ -243,9 +243,9 @@ class _Tex(LatexPrinter):
 
 
 class _Plain(_Tex):
-    """Printer of plain text in letters, as `yzflow.audits.formulas.readable` understands them."""
+    """Printer of plain text, in the notation of `yzflow.audits.formulas.readable`."""
 
-    printmethod = "_plain"  # a constant's own LaTeX is not asked for
+    printmethod = "_plain"  # keep sympy from a constant's own LaTeX
     functions: ClassVar = {"log": "ln", "LambertW": "W", "floor": "floor", "ceiling": "ceil"}
 
     def name(self, text: str) -> str:
@@ -289,12 +289,12 @@ class _Script(JavascriptCodePrinter):
 
 
 def _is_logarithm(one: Any) -> bool:
-    """Whether a factor is better read after the others."""
+    """Whether a factor is a logarithm or its power: it is printed after the other factors."""
     return isinstance(one.base if isinstance(one, sp.Pow) else one, sp.log)
 
 
 def _bracketed(text: str) -> bool:
-    """Whether the first bracket is closed by the last letter."""
+    """Whether the last letter closes the first bracket."""
     depth = 0
     for place, letter in enumerate(text):
         depth += (letter == "(") - (letter == ")")
@@ -304,7 +304,7 @@ def _bracketed(text: str) -> bool:
 
 
 def _factors(one: Any) -> tuple[sp.Rational, list[Any], list[Any]]:
-    """A number, and the factors of the numerator and of the denominator."""
+    """A numerical factor, and the lists of factors of the numerator and of the denominator."""
     if one.is_Rational:
         return one, [], []
     if isinstance(one, sp.Pow) and one.exp.is_Rational and one.exp < 0:
@@ -314,7 +314,7 @@ def _factors(one: Any) -> tuple[sp.Rational, list[Any], list[Any]]:
     if not isinstance(one, sp.Mul):
         return sp.Integer(1), [one], []
     number, above, below = sp.Integer(1), [], []
-    for part in one.args:
-        share, over, under = _factors(part)
+    for factor in one.args:
+        share, over, under = _factors(factor)
         number, above, below = number * share, [*above, *over], [*below, *under]
     return number, above, below
