@@ -6,6 +6,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
+import xarray as xr
 
 from yzflow.sweeps.runs import Result
 
@@ -35,6 +36,29 @@ class Collector:
         for name, text in result.attributes.items():
             self._provenance.setdefault(name, set()).add(text)
         self._results[cell] = Result(result.variables, result.coordinates)
+
+    def dataset(self, axes: Mapping[str, int], taken: Collection[str] = ()) -> xr.Dataset:
+        """All results, with the cells along ``axes`` (name -> size), and whether each run failed and why.
+
+        Parameters
+        ----------
+        axes : mapping
+        taken : collection of str
+            As `variables` takes it.
+        """
+        variables, coordinates = self.variables(taken)
+        variables |= {
+            "failed": ((), self.failed, {"long_name": "whether the run failed"}),
+            "error": ((), np.array(self.errors, dtype=str), {"long_name": "what ended a failed run"}),
+        }
+        return xr.Dataset(
+            {
+                name: ((*axes, *dims), array.reshape(*axes.values(), *array.shape[1:]), attributes)
+                for name, (dims, array, attributes) in variables.items()
+            },
+            {dim: (dim, labels, attributes) for dim, (labels, attributes) in coordinates.items()},
+            self.provenance(),
+        )
 
     def variables(self, taken: Collection[str] = ()) -> tuple[dict, dict]:
         """Name -> (dimensions, array with the cells as first axis, attributes), and dimension -> (labels, attributes).

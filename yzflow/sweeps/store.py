@@ -206,22 +206,14 @@ class Store:
         configurations = [identity["configuration"] for identity in identities]
         settings = {name: None for configuration in configurations for name in configuration}
         several = len({identity.get("content") for identity in identities}) > 1
-        variables, coordinates = collector.variables(taken={*settings, *runs.RESERVED})
-        return xr.Dataset(
-            {
-                **{name: (("run", *dims), array, attributes) for name, (dims, array, attributes) in variables.items()},
-                "failed": ("run", collector.failed, {"long_name": "whether the run failed"}),
-                "error": ("run", np.array(collector.errors, dtype=str), {"long_name": "what ended a failed run"}),
-            },
-            {
-                **{dim: (dim, labels, attributes) for dim, (labels, attributes) in coordinates.items()},
-                **{name: ("run", column([c.get(name) for c in configurations])) for name in settings},
-                "seed": ("run", [identity["seed"] for identity in identities]),
-                "version": ("run", column([identity["version"] for identity in identities])),
-                **({CODE: ("run", [identity.get("content", "") for identity in identities])} if several else {}),
-            },
-            {"format": _FORMAT, "task": names[0], **collector.provenance()},
-        )
+        results = collector.dataset({"run": len(found)}, taken={*settings, *runs.RESERVED})
+        coordinates = {
+            **{name: ("run", column([c.get(name) for c in configurations])) for name in settings},
+            "seed": ("run", [identity["seed"] for identity in identities]),
+            "version": ("run", column([identity["version"] for identity in identities])),
+            **({CODE: ("run", [identity.get("content", "") for identity in identities])} if several else {}),
+        }
+        return results.assign_coords(coordinates).assign_attrs(format=_FORMAT, task=names[0])
 
     def consolidate(self, path: str | os.PathLike, task: str | None = None) -> None:
         """Write `dataset` to a netCDF file, completely or not at all, sealed as other results are."""

@@ -186,24 +186,12 @@ class _Plan:
 
     def dataset(self, collector: Collector) -> xr.Dataset:
         """The labelled results of all cells."""
-        axes = (*self.grid, "seed")
-        variables, coordinates = collector.variables()
-        variables |= {
-            "failed": ((), collector.failed, {"long_name": "whether the run failed"}),
-            "error": ((), np.array(collector.errors, dtype=str), {"long_name": "what ended a failed run"}),
-        }
         labels = {**self.grid, "seed": self.seeds}
-        return xr.Dataset(
-            {
-                name: ((*axes, *dims), array.reshape(*self.shape, *array.shape[1:]), attributes)
-                for name, (dims, array, attributes) in variables.items()
-            },
-            {
-                **{key: (key, column(values), dict(self.task.labels.get(key, {}))) for key, values in labels.items()},
-                **{dim: (dim, values, attributes) for dim, (values, attributes) in coordinates.items()},
-            },
-            {"format": _FORMAT, **self._attributes(), **collector.provenance()},
-        )
+        results = collector.dataset(dict(zip(labels, self.shape, strict=True)))
+        coordinates = {
+            key: (key, column(values), dict(self.task.labels.get(key, {}))) for key, values in labels.items()
+        }
+        return results.assign_coords(coordinates).assign_attrs(format=_FORMAT, **self._attributes())
 
     def _attributes(self) -> dict[str, str]:
         whole = self.identity(0)
