@@ -1,4 +1,4 @@
-"""The attention layer under the modified decoder flow: what grows, how far, and how fast.
+"""The attention layer under the modified decoder flow: growth of its logits, with rates and bounds.
 
 Paper: Tian, Wang, Chen, Du, "Scan and Snap" (NeurIPS 2023, arXiv 2305.16380), Sections 5 and 6, Appendices E and F.
 
@@ -58,9 +58,9 @@ class Rates(Decoder):
     def growth_exponent(self, t: ArrayLike, *, c0: float) -> Any:
         """Growth exponent B(t) = eta_Z int_0^t xi = 1/4 ln(1 + 4 Gamma(t)/C_0): Theorem 4, (14), corrected.
 
-        With xi = gamma exp(4 z)/C_0 and zdot = -eta_Z xi the common token's logit is z_common = -B. It moves in every
-        step, a distinct token only in the steps of its own class: the exponent B_n of Theorem 3 for a distinct token
-        is B/K, with `growth_bounds`.
+        The common token's logit is z_common = -B, by xi = gamma exp(4 z)/C_0 and zdot = -eta_Z xi. For a distinct token
+        the exponent B_n of Theorem 3 is B/K (`growth_bounds`): it moves only in the steps of its own class, the common
+        token in every step.
 
         Parameters
         ----------
@@ -85,8 +85,8 @@ class Rates(Decoder):
         """The paper's growth exponent as printed, 1/4 ln(C_0 + 4 Gamma(t)): (14), (124), (129).
 
         Erratum: it drops the lower limit of the integral, so that its value at t = 0 is 1/4 ln C_0 and not 0. It
-        differs from `growth_exponent` by that constant and equals it for C_0 = 1, as in the paper's Fig. 9. The paper
-        also uses B itself as the exponent of a distinct token, which is K times too large.
+        exceeds `growth_exponent` by this constant, which is 0 for C_0 = 1 as in the paper's Fig. 9. The paper also uses
+        B itself, K times too large, as the exponent of a distinct token.
         """
         c0 = checks.positive("c0", c0)
         return 0.25 * np.log(c0 + 4.0 * self.gamma_integral(t, eta_z=self.eta_z))
@@ -117,8 +117,8 @@ def speed_constant(*, n_classes: int, overlap: ArrayLike, vocab_size: int | None
     overlap : array_like
         rho, between 0 and 1, both excluded.
     vocab_size : int, optional
-        M, for the constant with which the exponent is exact at the start of the theory and of the modified flow.
-        Default: the leading order of that.
+        M. With it, the exponent is exact at the start of the theory and of the modified flow. Default: C_0 to leading
+        order.
 
     Returns
     -------
@@ -171,7 +171,7 @@ def growth_bounds(exponent: ArrayLike, f0: ArrayLike) -> tuple[Any, Any]:
 
     Notes
     -----
-    For a token that is not dominant, the upper bound holds and the lower one may not.
+    For a token that is not dominant, the upper bound holds; the lower bound may fail.
     """
     exponent = checks.non_negative_array("exponent", exponent)
     f0 = checks.non_negative_array("f0", f0)
@@ -257,7 +257,7 @@ def relative_gain(share: ArrayLike, other: ArrayLike) -> Any:
 
 
 def full_flow_slowdown(*, vocab_size: int, n_classes: int, overlap: ArrayLike) -> Any:
-    """Factor s by which attention moves slower under Lemma 1's decoder gradient than under Lemma 3's, early on.
+    """Factor s: early in training, attention's speed under Lemma 1's decoder gradient over that under Lemma 3's.
 
     For equal overlaps f_n.f_n' = rho, to first order in eta_Y t, and for every token, distinct or common to all:
 
@@ -316,7 +316,7 @@ def _log_growth(v: np.ndarray, log_q: np.ndarray, log_rest: np.ndarray) -> np.nd
     """
     v = v[:, None]
     near = np.exp(log_q) * np.expm1(-v)
-    # Each form is accurate on its own half: the first for little growth, the second where 1 + near cancels.
+    # The first form is accurate for little growth, the second where 1 + near cancels.
     return np.where(near > -0.5, -np.log1p(np.maximum(near, -0.5)), -np.logaddexp(log_rest, log_q - v))
 
 

@@ -1,7 +1,7 @@
-"""Numerical checks of Scan and Snap that need no simulation: growth of the decoder, and the stages of gamma.
+"""Numerical checks of Scan and Snap without simulations: growth of the decoder, and the stages of gamma.
 
-Every function takes runs and a level, like those of `theory.scan_and_snap.measures`, and looks at the sizes and rates
-of the setting only. Checks on visits and on overlaps of classes are in `visits` and `overlaps`.
+Every function takes runs and a level, as in `theory.scan_and_snap.measures`, but uses only the sizes and rates of the
+setting. Checks on visits and on overlaps of classes are in `visits` and `overlaps`.
 """
 
 from __future__ import annotations
@@ -9,25 +9,26 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import scipy  # whose parts are imported where they are first used
+import scipy  # imports its submodules on first use
 from scipy.special import lambertw
 
 from theory.scan_and_snap import attention, decoder
 from theory.statements import Runs
 
-# Late steps of Remark 2: from this many ln M/eta_Y on, and at least so many steps; more would take minutes.
+# Remark 2's late steps begin at _LATE ln M/eta_Y, or at _LATE_STEPS if that is later. More than _MOST_STEPS steps would
+# take minutes.
 _LATE = 50
 _LATE_STEPS = 1_000
 _MOST_STEPS = 10**8
 
 
 def sizes(runs: Runs) -> dict:
-    """M and K of the setting, by the names that `theory.scan_and_snap.decoder` has for them."""
+    """M and K of the setting, as keyword arguments for `theory.scan_and_snap.decoder`."""
     return {"vocab_size": runs.setting.classes.vocab_size, "n_classes": runs.setting.classes.n_classes}
 
 
 def decoder_arguments(runs: Runs) -> dict:
-    """M, K and eta_Y of the setting, by the names that `theory.scan_and_snap.decoder` has for them."""
+    """M, K and eta_Y of the setting, as keyword arguments for `theory.scan_and_snap.decoder`."""
     return {**sizes(runs), "eta_y": runs.setting.eta_y}
 
 
@@ -62,10 +63,10 @@ def lemma7_half(runs: Runs, level: str) -> float:
 
 
 def _lag(runs: Runs, n_steps: int) -> np.ndarray:
-    """Time that h needs to reach h*(s), less s, for s = 0 .. n_steps."""
+    """Lag of the flow behind the steps: the time at which h reaches h*(s), minus s, for s = 0 .. n_steps."""
     vocab_size, eta_y = runs.setting.classes.vocab_size, runs.setting.eta_y
     x = vocab_size * decoder.h_steps(n_steps, vocab_size=vocab_size, eta_y=eta_y)
-    # (45) gives the time of a margin.
+    # By (45), from margin to time.
     return (np.expm1(x) + (vocab_size - 1) * x) / (vocab_size * eta_y) - np.arange(n_steps + 1)
 
 
@@ -76,10 +77,10 @@ def lemma7_lag(runs: Runs, level: str) -> float:
 
 
 def _late_lags(runs: Runs) -> tuple[float, float, float]:
-    """The lag at the ends of a decade or two of late steps, and the growth of ln(eta_Y s)/2 between them.
+    """The lag at two late steps, a decade or two apart, and the growth of ln(eta_Y s)/2 between them.
 
-    The lag grows like that where exp(x) is far above (M - 1) x, at eta_Y s far above ln M; Remark 2 speaks of what
-    comes after the first stage, which ends at ln M/eta_Y.
+    Remark 2 concerns the steps after the first stage, which ends at ln M/eta_Y. The lag grows like ln(eta_Y s)/2 once
+    eta_Y s is far above ln M: exp(x) is then far above (M - 1) x.
     """
     vocab_size, eta_y = runs.setting.classes.vocab_size, runs.setting.eta_y
     first = max(_LATE_STEPS, math.ceil(_LATE * math.log(vocab_size) / eta_y))
@@ -94,7 +95,7 @@ def _late_lags(runs: Runs) -> tuple[float, float, float]:
 
 
 def remark2_printed(runs: Runs, level: str) -> float:
-    """How much the lag still grows, relative to itself: 0 if some constant were enough."""
+    """Relative growth of the lag over late steps: 0 if the lag were bounded by a constant, as printed."""
     first, last, _ = _late_lags(runs)
     return last / first - 1
 
@@ -106,7 +107,7 @@ def remark2_corrected(runs: Runs, level: str) -> float:
 
 
 def crossings(vocab_size: int) -> tuple[float, float]:
-    """The two margins x = M h at which exp(x) = (M - 1) x, by Lambert's W; nan for M < 4, where there is none."""
+    """The two margins x = M h with exp(x) = (M - 1) x, by Lambert's W; nan for M < 4, where none exists."""
     if vocab_size < 4:
         return np.nan, np.nan
     lower, upper = (float(-lambertw(-1 / (vocab_size - 1), branch).real) for branch in (0, -1))
@@ -114,7 +115,7 @@ def crossings(vocab_size: int) -> tuple[float, float]:
 
 
 def lemma8(runs: Runs, level: str) -> float:
-    """Share of margins x = M h from far below to far above the crossings where exp(x) is on the wrong side."""
+    """Share of margins x = M h, around both crossings, at which exp(x) is on the wrong side of (M - 1) x."""
     vocab_size = runs.setting.classes.vocab_size
     low, high = crossings(vocab_size)
     if np.isnan(low):
@@ -126,7 +127,7 @@ def lemma8(runs: Runs, level: str) -> float:
 
 
 def _sizes_around(runs: Runs) -> np.ndarray:
-    """The setting's M, and others from 4 to 1e15: what is said for every M."""
+    """The setting's M and others from 4 to 1e15, for claims about every M."""
     return np.unique([runs.setting.classes.vocab_size, *range(4, 200), *np.geomspace(200, 1e15, 100).astype(int)])
 
 
@@ -145,7 +146,7 @@ def _lower_excess(runs: Runs) -> np.ndarray:
 
 
 def lemma8_lower_printed(runs: Runs, level: str) -> float:
-    """omega_0 <= 2/(M^0.99 ln M) for M >= 100, the printed order with the constant 2: by how much it fails."""
+    """Violation of omega_0 <= 2/(M^0.99 ln M) for M >= 100: the printed order with the constant 2."""
     sizes = _sizes_around(runs)
     return float(max((_lower_excess(runs) * sizes**-0.01)[sizes >= 100].max() / 2 - 1, 0.0))
 
@@ -156,7 +157,7 @@ def lemma8_lower_corrected(runs: Runs, level: str) -> float:
 
 
 def remark3(runs: Runs, level: str) -> float:
-    """h(1) is past the first crossing where eta_Y >> M^-0.99; relative violation at 1.2 M^-0.99 and above."""
+    """Violation of: h(1) is past the first crossing if eta_Y >> M^-0.99, tested from eta_Y = 1.2 M^-0.99 on."""
     vocab_size = runs.setting.classes.vocab_size
     rates = np.geomspace(1.2 * vocab_size**-0.99, 1, 20)
     margins = np.array([vocab_size * decoder.h(1.0, vocab_size=vocab_size, eta_y=rate) for rate in rates])
@@ -172,8 +173,8 @@ def _late_times(runs: Runs) -> np.ndarray:
 def gamma_stages(runs: Runs, level: str) -> float:
     """gamma <= eta_Y t / K for t <= t0', and gamma <= 2 K ln(M eta_Y t / K) / (eta_Y t) in the second stage.
 
-    Both constants are proved. With t >= 2 K ln M / eta_Y in the second stage the least constant is that of
-    `yzflow_enclose.scan_and_snap.ranges.late_constant`.
+    Both constants are proved. `yzflow_enclose.scan_and_snap.ranges.late_constant` computes the least constant if the
+    second stage begins at t = 2 K ln M / eta_Y.
     """
     arguments = decoder_arguments(runs)
     first = np.geomspace(1e-6, decoder.scanning_time(**arguments), 100)
@@ -190,14 +191,14 @@ def _late_constant(runs: Runs) -> float:
 
 
 def theorem1b_printed(runs: Runs, level: str) -> float:
-    """(b) as printed, without M in the logarithm: by how much the least constant grows from M to M^2."""
+    """(b) as printed, without M in the logarithm: growth of the least constant from M to M^2."""
     arguments = decoder_arguments(runs)
-    found = []
+    constants = []
     for vocab_size in (arguments["vocab_size"], arguments["vocab_size"] ** 2):
         tau = 2 * crossings(vocab_size)[1] * np.geomspace(1, 1e9, 100)
         gamma = decoder.gamma(tau, vocab_size=vocab_size, n_classes=1, eta_y=1.0)
-        found.append(float((gamma * tau / np.log(tau)).max()))
-    return found[1] / found[0] - 1
+        constants.append(float((gamma * tau / np.log(tau)).max()))
+    return constants[1] / constants[0] - 1
 
 
 def theorem1b_corrected(runs: Runs, level: str) -> float:
@@ -244,12 +245,12 @@ def branches_printed(runs: Runs, level: str) -> float:
 
 
 def branches_corrected(runs: Runs, level: str) -> float:
-    """4 Gamma by (128), there."""
+    """4 Gamma by (128), at the ends of the two branches of (14)."""
     return _branch_error(runs, exact=True)
 
 
 def _exponents(runs: Runs, times: np.ndarray, faster: float, ratio: float) -> np.ndarray:
-    """B with C_0 = 1 for eta_Y times ``faster`` and nu = eta_Y/eta_Z times ``ratio``."""
+    """B with C_0 = 1, after multiplying eta_Y by ``faster`` and nu = eta_Y/eta_Z by ``ratio``."""
     arguments = decoder_arguments(runs)
     arguments["eta_y"] *= faster
     eta_z = runs.setting.eta_z * faster / ratio

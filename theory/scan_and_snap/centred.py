@@ -1,8 +1,8 @@
-r"""LayerNorm that subtracts the mean, to which the paper says that its analysis extends (Section 3.1).
+r"""LayerNorm that subtracts the mean; the paper says that its analysis extends to it (Section 3.1).
 
-The feature of class n is then P c_n / ||P c_n||, where P takes off the mean over the M tokens. (3) keeps its form,
-dz/dt = c * (P v) with v = (g - f (f . g)) / ||P c||, and Theorem 1 holds with the Gram matrix of these features, whose
-overlaps are (c_n . c_n' - 1/M) / (||P c_n|| ||P c_n'||): they may be negative.
+The feature of class n is then P c_n / ||P c_n||, where P subtracts the mean over the M tokens. (3) keeps its form,
+dz/dt = c * (P v) with v = (g - f (f . g)) / ||P c||. Theorem 1 holds with the Gram matrix of these features. Their
+overlaps are (c_n . c_n' - 1/M) / (||P c_n|| ||P c_n'||), and may be negative.
 
 Source: Tian, Wang, Chen, Du (2023), arXiv 2305.16380, Section 3.1.
 """
@@ -25,9 +25,9 @@ def overlaps(shares: np.ndarray, vocab_size: int) -> tuple[np.ndarray, np.ndarra
 
 
 def speed(shares: np.ndarray, vocab_size: int) -> np.ndarray:
-    """dz/dt of one query, per unit of eta_Z gamma/K: (tokens,), with the mean over M tokens taken off.
+    """dz/dt of one query, per unit of eta_Z gamma/K: (tokens,), for LayerNorm that subtracts the mean over M tokens.
 
-    Sums over M tokens need those that are shown only, since features have the sum zero.
+    Tokens without a share need no column: features sum to zero over all M tokens.
     """
     gram, norms = overlaps(shares, vocab_size)
     inner = inner_coefficients(len(shares), vocab_size)
@@ -38,7 +38,7 @@ def speed(shares: np.ndarray, vocab_size: int) -> np.ndarray:
 
 
 def pair(common: float, spread: float, rng: np.random.Generator) -> np.ndarray:
-    """Shares of two classes with one common token of about this share, and three distinct tokens each."""
+    """Shares of two random classes: a common token of about the share ``common``, and three distinct tokens each."""
     shares = np.zeros((2, 7))
     own = rng.uniform(0.2, 1, (2, 3))
     shares[0, 1:4], shares[1, 4:] = own / own.sum(axis=1, keepdims=True)
@@ -49,20 +49,20 @@ def pair(common: float, spread: float, rng: np.random.Generator) -> np.ndarray:
 
 
 def least_overlap(vocab_size: Any) -> Any:
-    """The overlap at which beta changes its sign, of two classes, and of K with equal overlaps.
+    """The overlap at which beta changes its sign, for two classes and for K classes with equal overlaps.
 
-    beta_12 = (q_1 f_1 . f_2 - q_0)/(1 - (f_1 . f_2)^2) for two.
+    For two classes beta_12 = (q_1 f_1 . f_2 - q_0)/(1 - (f_1 . f_2)^2).
     """
     return -1 / (vocab_size - 1)
 
 
 def border(vocab_size: Any, common: Any, squared: Any) -> Any:
-    """Equal classes: beta > 0 where this is, with the share ``common`` of their common token and ||c||^2."""
+    """Number with the sign of beta for equal classes, from the common token's share and ``squared`` = ||c||^2."""
     return (vocab_size - 1) * common**2 - (1 - squared)
 
 
 def distinct_push(vocab_size: Any, share: Any, overlap: Any, squared: Any) -> Any:
-    """The push of class n' on a token of n alone, times M N_n^2 N_n'/beta_nn': it gains where this is positive.
+    """The push of class n' on a distinct token of n, times M N_n^2 N_n'/beta_nn'; positive if the token gains.
 
     ``share`` is c_nl, ``overlap`` is c_n . c_n' - 1/M, and ``squared`` is N_n^2 = ||c_n||^2 - 1/M.
     """
@@ -70,7 +70,7 @@ def distinct_push(vocab_size: Any, share: Any, overlap: Any, squared: Any) -> An
 
 
 def margin(shares: np.ndarray, vocab_size: int) -> float:
-    """f_1 . f_2 less `least_overlap`: above zero Theorem 2 holds for two classes, below it is reversed."""
+    """f_1 . f_2 minus `least_overlap`: if positive, Theorem 2 holds for two classes; if negative, it is reversed."""
     gram, _ = overlaps(shares, vocab_size)
     return float(gram[0, 1] - least_overlap(vocab_size))
 
@@ -126,10 +126,10 @@ def common_several(runs: Runs, level: str) -> float:
 
 
 def with_a_rare_token(vocab_size: int, rare: float) -> np.ndarray:
-    """Shares of two classes inside Assumption 2, for M from 300 on, the second of which has a rare distinct token.
+    """Shares of two classes inside Assumption 2, for M >= 300; the second class has a rare distinct token.
 
-    The first has 0.36 on the common token and the rest on one of its own; the second 0.2, the rest on thirty and
-    ``rare/M`` on one more.
+    The first class has 0.36 on the common token and the rest on one distinct token. The second has 0.2 on the common
+    token, ``rare/M`` on the rare token, and the rest on thirty distinct tokens.
     """
     shares = np.zeros((2, 33))
     shares[0, :2] = 0.36, 0.64

@@ -5,8 +5,8 @@ are in `yzflow_beyond_scan_and_snap.proofs.changed`; M, K, h, gamma and Gamma ar
 `theory.scan_and_snap.decoder`.
 
 Under an option a closed form holds either with another decoder (`Smoothed`, `Decayed`: other h, gamma, Gamma), or in
-other variables: another clock (`on_clock`), another scale of the logits (`cooled`), or the velocity without what the
-decay takes (`without_decay`). Time is in SGD steps and learning rates are per step.
+other variables: another clock (`on_clock`), another scale of the logits (`cooled`), or the velocity without the term of
+weight decay (`without_decay`). Time is in SGD steps and learning rates are per step.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-import scipy  # whose parts are imported where they are first used
+import scipy  # imports its submodules on first use
 from numpy.typing import ArrayLike
 from scipy.special import lambertw
 
@@ -39,7 +39,7 @@ __all__ = [
 
 
 class Growth(Protocol):
-    """Protocol of a decoder for the checks: `Decoder` is one."""
+    """Protocol of a decoder for the checks, such as `Decoder`."""
 
     def h(self, t: ArrayLike) -> Any:
         """Growth after a class has been seen for time t, t/K of the run: the margin over M."""
@@ -87,7 +87,7 @@ class Smoothed(Task):
 
     @property
     def bound(self) -> float:
-        """x_inf/M, what h tends to."""
+        """x_inf/M, the limit of h."""
         return math.log1p(self.vocab_size * (1 - self.label_smoothing) / self.label_smoothing) / self.vocab_size
 
     def h(self, t: ArrayLike) -> Any:
@@ -134,7 +134,7 @@ class Smoothed(Task):
 
 @dataclass(frozen=True)
 class Decayed(Task):
-    r"""The decoder under weight decay: dY/dt = eta_Y (gradient - lambda Y) in every step, of whatever class.
+    r"""The decoder under weight decay: dY/dt = eta_Y (gradient - lambda Y), with decay in the steps of every class.
 
     The margin x = M h of a class obeys, in the time t of the run,
 
@@ -174,8 +174,8 @@ class Decayed(Task):
         def above(x: float) -> float:
             return float(math.log(x) + np.logaddexp(math.log(m - 1), x) - math.log(level))
 
-        found = scipy.optimize.brentq(above, 1e-300, upper, xtol=1e-300, rtol=1e-15)
-        return float(found) / m
+        root = scipy.optimize.brentq(above, 1e-300, upper, xtol=1e-300, rtol=1e-15)
+        return float(root) / m
 
     @property
     def last_gamma(self) -> float:
@@ -183,7 +183,7 @@ class Decayed(Task):
         return (self.vocab_size - 1) ** 2 * self.n_classes * self.weight_decay * self.bound**2
 
     def _rate(self, x: float) -> float:
-        """dx/dt of the margin, in the time of the run; an integrator that tries a long step asks far off, too."""
+        """dx/dt of the margin, in the time of the run; finite for any x, as an integrator's long trial steps need."""
         grown = self.vocab_size * self.eta_y / (self.n_classes * (self.vocab_size - 1 + math.exp(min(x, 700.0))))
         return grown - self.eta_y * self.weight_decay * x
 
@@ -220,14 +220,14 @@ class Decayed(Task):
 
 @dataclass(frozen=True)
 class Law:
-    """Closed forms under an option: those of `theory.scan_and_snap` with another decoder, and a decay.
+    """Closed forms under an option: the forms of `theory.scan_and_snap` with another decoder, and a decay.
 
     Attributes
     ----------
     decoder : Growth
         The option's h, gamma and Gamma.
     decay : float
-        eta_Z lambda, the rate at which weight decay takes from the logits of attention.
+        eta_Z lambda, the rate at which weight decay shrinks the logits of attention.
     """
 
     decoder: Growth
@@ -274,12 +274,12 @@ class Law:
         return float(lambertw(4 * decoder.last_gamma * eta_z / (decay * c0)).real) / 4
 
 
-# Until then a solution is its tangent, to the last bit; LSODA comes to no end where times are much smaller.
+# Below this time a solution equals its tangent in all bits. LSODA would not end at much smaller times.
 _SHORTEST = 1e-100
 
 
 def _integrated(rate: Any, start: list[float], time: np.ndarray, *, scale: float) -> np.ndarray:
-    """An ordinary differential equation in one or two numbers at times in any order: (numbers, *shape)."""
+    """Solution of an ordinary differential equation in one or two numbers, at times in any order: (numbers, *shape)."""
     wanted, where = np.unique(time.ravel(), return_inverse=True)
     if wanted.size == 0 or wanted[-1] == 0:
         return np.broadcast_to(np.array(start)[:, None], (len(start), time.size)).reshape(len(start), *time.shape)
@@ -287,19 +287,19 @@ def _integrated(rate: Any, start: list[float], time: np.ndarray, *, scale: float
         lines = np.array(start)[:, None] + np.outer(rate(0.0, np.array(start)), wanted)
         return lines[:, where.ravel()].reshape(len(start), *time.shape)
     method = {"method": "LSODA", "rtol": 1e-12, "atol": scale}
-    found = scipy.integrate.solve_ivp(rate, (0.0, wanted[-1]), start, t_eval=wanted, **method)
-    if not found.success:
-        raise RuntimeError(f"the equation of a decayed decoder stopped at t = {found.t[-1]:g}: {found.message}")
-    return found.y[:, where.ravel()].reshape(len(start), *time.shape)
+    solution = scipy.integrate.solve_ivp(rate, (0.0, wanted[-1]), start, t_eval=wanted, **method)
+    if not solution.success:
+        raise RuntimeError(f"the equation of a decayed decoder stopped at t = {solution.t[-1]:g}: {solution.message}")
+    return solution.y[:, where.ravel()].reshape(len(start), *time.shape)
 
 
 def momentum_clock(t: ArrayLike, *, momentum: float, steps: bool = False) -> tuple[Any, Any]:
-    """How far heavy ball has come under a constant gradient, in plain steps, and how fast it moves.
+    """Distance, in plain steps, that heavy-ball momentum covers under a constant gradient, and its speed.
 
-    The flow, d v/dt = g - (1 - mu) v from v = 0: the clock (t - (1 - exp(-(1 - mu) t))/(1 - mu))/(1 - mu) and the speed
-    (1 - exp(-(1 - mu) t))/(1 - mu). With ``steps``: after n = t steps (n - mu (1 - mu^n)/(1 - mu))/(1 - mu), and the
-    speed of the next one, (1 - mu^(n+1))/(1 - mu). A gradient that changes little within 1/(1 - mu) steps gives the
-    plain flow on this clock to first order.
+    The flow is d v/dt = g - (1 - mu) v from v = 0. Its clock is (t - (1 - exp(-(1 - mu) t))/(1 - mu))/(1 - mu), and its
+    speed (1 - exp(-(1 - mu) t))/(1 - mu). With ``steps`` the clock after n = t steps is
+    (n - mu (1 - mu^n)/(1 - mu))/(1 - mu), and the speed of the next step is (1 - mu^(n+1))/(1 - mu). If the gradient
+    changes little within 1/(1 - mu) steps, training follows the plain flow on this clock, to first order.
 
     Parameters
     ----------
@@ -308,7 +308,7 @@ def momentum_clock(t: ArrayLike, *, momentum: float, steps: bool = False) -> tup
     momentum : float
         mu, in [0, 1).
     steps : bool
-        Whether it is discrete.
+        Whether time is discrete.
 
     Returns
     -------
@@ -325,13 +325,13 @@ def momentum_clock(t: ArrayLike, *, momentum: float, steps: bool = False) -> tup
 def on_clock(dataset: xr.Dataset, clock: np.ndarray, speed: np.ndarray) -> xr.Dataset:
     """A run on another clock: its times are ``clock``, and its velocities are divided by the clock's ``speed``.
 
-    After the start, times at which the clock stands at 0, or still, are left out.
+    Times after the start are left out if the clock is at 0 or does not move.
     """
     kept = np.flatnonzero((clock > 0) & (speed > 1e-6 * speed.max()))
     kept = np.concatenate([[0], kept[kept > 0]])
     shown = dataset.isel(time=kept).assign_coords(time=("time", clock[kept], dataset["time"].attrs))
     if "z_velocity" in shown:
-        import xarray as xr  # loaded by now, for there is a dataset
+        import xarray as xr  # already loaded: the argument is a dataset
 
         rate = xr.DataArray(np.where(speed > 0, speed, 1.0)[kept], dims="time")
         shown["z_velocity"] = shown["z_velocity"] / rate.drop_vars("time", errors="ignore")
@@ -339,13 +339,13 @@ def on_clock(dataset: xr.Dataset, clock: np.ndarray, speed: np.ndarray) -> xr.Da
 
 
 def cooled(dataset: xr.Dataset, temperature: float) -> xr.Dataset:
-    """A run in the logits that attention sees, z/tau: a run without temperature at eta_Z/tau^2."""
+    """A run in the logits z/tau that enter the softmax: they move as without temperature, at the rate eta_Z/tau^2."""
     scaled = {name: dataset[name] / temperature for name in ("z", "z_velocity") if name in dataset}
     return dataset.assign({name: array.assign_attrs(dataset[name].attrs) for name, array in scaled.items()})
 
 
 def without_decay(dataset: xr.Dataset, decay: float) -> xr.Dataset:
-    """A run whose velocities are those of the gradient: z' + eta_Z lambda z, with ``decay`` = eta_Z lambda."""
+    """A run whose velocities are the gradient's alone, z' + eta_Z lambda z, with ``decay`` = eta_Z lambda."""
     if "z_velocity" not in dataset:
         return dataset
     return dataset.assign(z_velocity=dataset["z_velocity"] + decay * dataset["z"])

@@ -1,9 +1,9 @@
-"""Bounds for drawn classes, counted over many runs of the algorithm that they are about.
+"""Probabilistic bounds for drawn classes, checked by counting violations over many runs of SGD.
 
 Lemmas 10 to 12, Theorem 5's Theta and Corollary 1's sigma hold with probability 1 - delta after N steps of batch size 1
 with the modified decoder and T -> infinity. Here `dynamics.sgd` takes these steps from `SEEDS` seeds, and each check
-counts the runs outside a bound. Where a bound holds, more than `allowed` of them are outside with a probability below
-`FALSE_ALARM`, by the exact binomial law, over the choice of seeds. Every function takes runs and a level, as in
+counts the runs that violate a bound. If the bound holds, more than `allowed` violations have a probability below
+`FALSE_ALARM` over the choice of seeds, by the exact binomial law. Every function takes runs and a level, as in
 `theory.scan_and_snap.measures`.
 """
 
@@ -24,16 +24,17 @@ from theory.statements import Runs
 
 SEEDS = 200
 DELTA = 0.05
-# Of one check in one setting: a hundred of them raise one in less than a thousand audits.
+# Probability of a false alarm for one check in one setting. A hundred such checks raise one in fewer than one of a
+# thousand audits.
 FALSE_ALARM = 1e-5
-# Learning rate of attention at which the features stand still to the last bit.
+# Learning rate of attention so small that features do not change in any bit.
 _STILL = 1e-30
-# In the first stage h is linear and theta_n largest: the decoder a thousand times slower.
+# Factor that slows the decoder, so that it stays in its first stage: there h is linear and theta_n largest.
 _SLOWER = 1000
 
 
 def allowed(n_seeds: int = SEEDS, delta: float = DELTA, alarm: float = FALSE_ALARM) -> int:
-    """Least number of runs that, where each is outside with probability delta, rarely has more of them outside."""
+    """Least number a with P(more than a of ``n_seeds`` runs violate a bound) <= alarm, each with probability delta."""
     return int(np.argmax(bdtrc(np.arange(n_seeds + 1), n_seeds, delta) <= alarm))
 
 
@@ -59,9 +60,9 @@ class Sample:
     off_line : (runs,) array
         The remainders, relative to the largest margin.
     decoder_error : (runs,) array
-        Y against (70) with the margins of the run, relative to its largest entry.
+        Error of Y against (70) with the run's margins, relative to Y's largest entry.
     signal_error : (runs,) array
-        g_n against (9) with (86) to (88), theta and sigma of the run.
+        Error of g_n against (9) with (86) to (88), at the run's theta and sigma.
     """
 
     n_steps: int
@@ -102,7 +103,7 @@ def _last_state(outcome: Outcome) -> tuple[np.ndarray, ...]:
 
 
 def state(layer: Layer, bags: Bags) -> tuple[np.ndarray, ...]:
-    """State of a layer's classes, as `Sample` has it: margin, miss, off_line, decoder and signal error."""
+    """State of a layer's classes, with the fields of `Sample`: margin, miss, off_line, decoder and signal error."""
     m, mass = layer.vocab_size, layer.multiplicity
     classes = np.arange(len(bags))
     features, Y = layer.features(bags), layer.Y
@@ -149,7 +150,7 @@ def _sample(task: _Task) -> Sample:
     options = {"batch_size": 1, "length": None, "momentum": 0.0, "decoder": "modified"}
     arguments: dict[str, Any] = {"eta_y": task.eta_y, "eta_z": task.eta_z, "steps": steps, **options}
     runs = [(classes, {**arguments, "seed": seed}) for seed in range(SEEDS)]
-    # In one thread, in which neighbours share the cost of their steps: in two they would wait for each other.
+    # One thread: neighbouring runs share the cost of their steps there, and in two threads they would wait.
     states = zip(*sgd_many(runs, observe=_last_state, threads=1), strict=True)
     return Sample(steps, classes.vocab_size, task.eta_y, *(np.array(part) for part in states))
 
@@ -165,7 +166,7 @@ def moving(runs: Runs) -> Sample:
 
 
 def _excess(outside: np.ndarray) -> float:
-    """Share of runs outside beyond what chance may bring where the bound holds; 0 where there are no more."""
+    """Share of runs outside the bound in excess of `allowed`; 0 if there are no more than `allowed`."""
     return max(int(outside.sum()) - allowed(outside.size), 0) / outside.size
 
 

@@ -1,13 +1,13 @@
-"""The decoder layer under the modified gradient: how fast it learns and how strong a signal it sends back.
+"""The decoder layer under the modified gradient: its growth, and the gradient that reaches the attention.
 
 Paper: Tian, Wang, Chen, Du, "Scan and Snap" (NeurIPS 2023, arXiv 2305.16380), Section 4 and Appendices C and D.
 
-M is `vocab_size`, K is `n_classes`, the number of next tokens that occur, one drawn per step with probability 1/K.
-The margin x = M h is what the target's logit gains on every other logit. It obeys
+M is `vocab_size`. K is `n_classes`, the number of next tokens that occur; each step draws one, with probability 1/K.
+The margin x = M h is the target's logit minus every other logit. By (45) it obeys
 
-    exp(x) + (M - 1) x = tau + 1,    tau = M eta_Y t,
+    exp(x) + (M - 1) x = tau + 1,    tau = M eta_Y t.
 
-which is (45), and every function below is an expression in x and tau. Time t is in SGD steps, eta_Y is per step.
+Every function below is an expression in x and tau. Time t is in SGD steps, eta_Y is per step.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = [
     "transition_time",
 ]
 
-# Above this, tau may overflow, and (M - 1) x is less than 1e-280 of it.
+# Above this tau may overflow, and (45) reduces to x = ln tau: (M - 1) x is less than 1e-280 of tau.
 _HUGE = 1e300
 
 
@@ -55,7 +55,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Decoder(Task):
-    """The decoder layer of one task: how far it has grown at a time, and the signal that it sends back.
+    """The decoder layer of one task: its growth over time, and the gradient that reaches the attention.
 
     Attributes
     ----------
@@ -154,8 +154,8 @@ class Decoder(Task):
         time = t.ravel() / self.n_classes
         x, tau = self._margin(time)
         with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
-            # M - 1 + exp(x) by (45): exp(x) itself would turn the rounding of a large x into a relative error of
-            # x eps.
+            # M - 1 + exp(x), by (45). Computing exp(x) would turn the rounding of a large x into a relative error
+            # of x eps.
             denominator = tau + m - (m - 1) * x
             value = (m - 1) * (m - 1) * (x / m) / denominator
             late = (m - 1) / m * ((m - 1) * (x / m)) / self.eta_y / time
@@ -179,7 +179,7 @@ class Decoder(Task):
         eta_z = checks.positive("eta_z", eta_z)
         x, _ = self._margin(t.ravel() / self.n_classes)
         growth = (self.vocab_size - 1) * (x / self.vocab_size)
-        # growth / eta_y is at most t / K, so that this order neither overflows nor underflows before the result does.
+        # In this order no intermediate overflows or underflows before the result: growth / eta_y is at most t / K.
         value = (growth / self.eta_y) * growth * (self.n_classes / 2) * eta_z
         return value.reshape(t.shape)[()]
 
@@ -193,7 +193,7 @@ class Decoder(Task):
         Not in the paper, which gives the brackets `scanning_time` and `snapping_time`.
         """
         m, w = self.vocab_size, self._lambert
-        # exp(u*) = (M - 1)/W, which keeps the digits that exp would lose.
+        # exp(u*) = (M - 1)/W; calling exp would lose digits.
         return self.n_classes * ((m - 1) / w + (m - 1) * (1.0 + w) - 1.0) / m / self.eta_y
 
     @property
@@ -293,11 +293,11 @@ def sizes(vocab_size: int, n_classes: int, *, minimum: int = 1) -> tuple[int, in
 
 
 def _solve(tau: np.ndarray, m: int) -> np.ndarray:
-    """Root x of expm1(x) + (M - 1) x = tau.
+    """Root x of expm1(x) + (M - 1) x = tau, by Newton's method.
 
-    Wright's omega gives x with a small absolute error, which is a large relative error near zero; there tau/M is the
-    better start. Newton on this form is well conditioned everywhere: the terms are positive and the residual's
-    rounding error moves x by no more than a few units in its last place.
+    The start is Wright's omega; near zero it is tau/M, since omega's small absolute error is a large relative error
+    there. Newton on this form is well conditioned everywhere: the terms are positive, and the residual's rounding error
+    moves x by no more than a few units in its last place.
     """
     start = np.log((m - 1) * wrightomega((tau + 1.0) / (m - 1) - math.log(m - 1)))
     x = np.where(tau < 1e-3 * m, tau / m, start)

@@ -19,16 +19,16 @@ def initial_drift(bags: Bags) -> scipy.sparse.csr_array:
         D_m = E[ 1[m_b = m] f_b * (g_b - f_b (f_b . g_b)) ],    g_b = P(n_b) E[f | n_b] - E[f] / M
 
     (elementwise *). It needs none of the assumptions of Theorem 2 (Tian et al. 2023, arXiv 2305.16380): neither classes
-    of equal probability, nor long windows, nor a modified decoder. A token that is as frequent with every next token
-    enters g_b as ``(P(n_b) - 1/M) E[f_l]``. Where all bags of a class are the same, f_n drops out of its part of D.
-    With K such classes of equal probability and one query,
+    of equal probability, nor long windows, nor a modified decoder. A token with equal frequency beside every next token
+    enters g_b as ``(P(n_b) - 1/M) E[f_l]``. If all bags of a class are the same, f_n drops out of its part of D. With K
+    such classes of equal probability and one query,
 
         D_l = 1/(K^2 M) sum_{n < k} [(f_nl^2 + f_kl^2) f_n.f_k - 2 f_nl f_kl].
 
-    Distinct tokens gain (or stand still, if no class overlaps with theirs) and a single common token loses, as in
-    Theorem 2, for any overlaps: Assumption 2 is not needed. Of several common tokens one can gain, if it is much more
-    frequent in one class than in another that overlaps by other tokens. Where bags of a class differ, common tokens
-    gain with next tokens of P(n) > 1/M.
+    Distinct tokens gain (or stand still, if their class overlaps with no other) and a single common token loses, as in
+    Theorem 2, for any overlaps: Assumption 2 is not needed. One of several common tokens can gain: it must be much more
+    frequent in one class than in a second class, and other tokens must make the two classes overlap. If bags of a class
+    differ, common tokens gain with next tokens of P(n) > 1/M.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def initial_drift(bags: Bags) -> scipy.sparse.csr_array:
 
 
 def _entries(matrix: scipy.sparse.csr_array, row: np.ndarray, column: np.ndarray) -> np.ndarray:
-    """Entries of a sparse matrix at many places, all of which are stored."""
+    """Entries of a sparse matrix at many positions; all of them must be stored."""
     matrix.sum_duplicates()
     keys = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr)) * matrix.shape[1] + matrix.indices
     return matrix.data[np.searchsorted(keys, row * matrix.shape[1] + column)]

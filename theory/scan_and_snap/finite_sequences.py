@@ -1,4 +1,4 @@
-"""Mean effect of finite sequences on attention: a term of order 1/T that long sequences do not have."""
+"""Mean effect of finite sequences on attention: a term of order 1/T, which is absent for T -> infinity."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ def finite_length_drift(probabilities: ArrayLike) -> np.ndarray:
         dz_l/dt = eta_Z p_n kappa / (T - 1) beta_l + O(1/T^2),
         beta_l = -p_l/S_2 + p_l^2 (1/S_2^2 - 3 S_3/S_2^3) + 3 p_l^3/S_2^2,    S_k = sum_j p_j^k.
 
-    The sum over l is zero, and so is beta where all p_l are equal. beta_l is about -p_l/S_2 where p_l is small: rare
-    tokens lose in favour of frequent ones, in proportion to p_l, while Theorem 2's gain of a distinct token is in
-    proportion to f_nl^2 and so to p_l^2. At any finite T rare enough distinct tokens lose on the mean, and no batch
-    size changes that.
+    The sum over l is zero; beta is zero if all p_l are equal. For small p_l, beta_l is about -p_l/S_2: rare tokens lose
+    in favour of frequent tokens, in proportion to p_l. Theorem 2's gain of a distinct token is in proportion to f_nl^2,
+    and so to p_l^2. So at any finite T rare enough distinct tokens lose on average, whatever the batch size.
 
     Parameters
     ----------
@@ -52,14 +51,14 @@ def finite_length_drift(probabilities: ArrayLike) -> np.ndarray:
 
 
 def finite_length_first_moves(probabilities: ArrayLike) -> np.ndarray:
-    r"""Drift of `finite_length_drift` at the start, where the same finite sequences have made Y.
+    r"""Drift of `finite_length_drift` at the start, with a Y that the same finite sequences have trained.
 
-    From Y = Z = 0, with eta_Y eta_Z t^2/2 p_n^2 (1 - 1/M)/(T - 1) as the unit, the logits of a class that shares no
-    tokens are, for its probabilities p,
+    Start from Y = Z = 0 and take eta_Y eta_Z t^2/2 p_n^2 (1 - 1/M)/(T - 1) as the unit. The logits of a class with
+    probabilities p, which shares no tokens with other classes, are then
 
         beta_l + gamma_l = -p_l/S_2 + p_l^2 (1/S_2^2 - 2 S_3/S_2^3) + 2 p_l^3/S_2^2,    S_k = sum_j p_j^k,
 
-    to order 1/T. Like beta it sums to zero, vanishes where all p_l are equal, and is about -p_l/S_2 where p_l is small.
+    to order 1/T. Like beta they sum to zero, vanish if all p_l are equal, and are about -p_l/S_2 for small p_l.
 
     Parameters
     ----------

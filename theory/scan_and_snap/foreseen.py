@@ -1,6 +1,6 @@
-"""Words and numbers that statements have for one setting before anything is run (`Statement.predicts`).
+"""Predictions of statements for one setting, in words and numbers, before any run (`Statement.predicts`).
 
-Each is said of the training that it holds for: plain steps on the plain loss, from zero.
+They hold for plain SGD steps on the plain loss, from zero.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from theory.scan_and_snap import tokens
 from theory.scan_and_snap.attention import full_flow_slowdown
 from theory.scan_and_snap.decoder import Decoder
 
-_MOST_PAIRS = 3000  # of tokens of a class: about five seconds
-_EQUAL = 1e-12  # shares of classes that differ by rounding
+_MOST_PAIRS = 3000  # pairs of tokens within classes: more would take over five seconds
+_EQUAL = 1e-12  # relative difference of class shares that counts as rounding
 
 
 def _of_plain_steps(foresee: Callable[[Any], str]) -> Callable[[Any], str]:
-    """The same words, with the training that they are about in front where the setting has another one."""
+    """Prefix the prediction with "for plain steps" if the setting has another optimizer or objective."""
 
     def foreseen(setting: Any) -> str:
         said = foresee(setting)
@@ -32,7 +32,7 @@ def _of_plain_steps(foresee: Callable[[Any], str]) -> Callable[[Any], str]:
 
 @_of_plain_steps
 def transition(setting: Any) -> str:
-    """The time t* at which gamma is largest; of a next token of share p_n at t*/(K p_n), by the clock of its class."""
+    """The time t* of gamma's peak; for a next token of share p_n it is t*/(K p_n), by the clock of its class."""
     classes = setting.classes
     peak = float(Decoder(classes.vocab_size, classes.n_classes, setting.eta_y).transition_time)
     gamma = "gamma, the theory's speed for frozen features, is largest at"
@@ -47,7 +47,7 @@ def transition(setting: Any) -> str:
 
 @_of_plain_steps
 def slowdown(setting: Any) -> str:
-    """The factor s by which the full flow begins slower, for classes of equal shares and overlaps above zero."""
+    """The full flow's initial speed over the modified flow's, for equal class shares and equal positive overlaps."""
     classes = setting.classes
     shares = np.asarray(classes.class_weights)
     if np.ptp(shares) > _EQUAL * shares.max():
@@ -63,7 +63,7 @@ def slowdown(setting: Any) -> str:
 
 @_of_plain_steps
 def lengths(setting: Any) -> str:
-    """From which T on the signs of Theorem 2 hold in expectation: for Lemma 3's gradient, for Lemma 1's, and in SGD."""
+    """The least T at which Theorem 2's signs hold in expectation: for the gradients of Lemmas 3 and 1, and in SGD."""
     classes = setting.classes
     pairs = int((np.diff(classes.probabilities.indptr) ** 2).sum())
     if pairs > _MOST_PAIRS:

@@ -17,7 +17,7 @@ from dynamics import Layer
 from dynamics.support import checks
 from theory.statements import Runs
 
-OFF = 0.05  # of ln(f_l'/f_l) at the start, on each side of a tie
+OFF = 0.05  # initial distance from a tie, in ln(f_l'/f_l)
 
 
 def threshold(p: Any, other: Any) -> Any:
@@ -26,7 +26,7 @@ def threshold(p: Any, other: Any) -> Any:
 
 
 def exponent_needed(lead: Any, wanted: Any) -> Any:
-    """B_n until the logarithm of f_l/f_l' grows from ``lead`` to ``wanted``, where these two have all attention.
+    """B_n at which the logarithm of f_l/f_l' has grown from ``lead`` to ``wanted``, if l and l' have all attention.
 
     A lead of r = f_l^2/f_l'^2 - 1 needs B_n = ln(r/r(0)) - ln((1 + r)/(1 + r(0)))/2.
     """
@@ -39,15 +39,15 @@ def pair(setting: Any) -> tuple[int, int, int]:
     Raises
     ------
     ValueError
-        If no class has two.
+        If no class has two distinct tokens.
     """
     classes = setting.classes
     for n in range(classes.n_classes):
-        own = classes.distinct_tokens(n)
-        if len(own) > 1:
-            shares = classes.probabilities[[n]].toarray()[0, own]
+        distinct = classes.distinct_tokens(n)
+        if len(distinct) > 1:
+            shares = classes.probabilities[[n]].toarray()[0, distinct]
             first, second = np.argsort(-shares, kind="stable")[:2]
-            return n, int(own[first]), int(own[second])
+            return n, int(distinct[first]), int(distinct[second])
     raise checks.reject("data", "have two distinct tokens in a class, for one to lead", "one at most")
 
 
@@ -71,9 +71,9 @@ def leads(setting: Any, level: str, off: float, *, seed: int = 0) -> np.ndarray:
 
 
 def wrong_leads(runs: Runs, level: str) -> float:
-    """Share of (side of the tie, time after the start) with another leader than at the start, or a smaller lead."""
+    """Share of (side of the tie, time after the start) at which the initial leader's lead is lost or smaller."""
     wrong = []
     for off in (-OFF, OFF):
-        found = leads(runs.setting, level, off)[1:] / off
-        wrong.append(found < 1 - 1e-7)
+        growth = leads(runs.setting, level, off)[1:] / off
+        wrong.append(growth < 1 - 1e-7)
     return float(np.mean(wrong))

@@ -1,13 +1,13 @@
-"""Numerical checks of Scan and Snap: how far each formula is from a simulation.
+"""Numerical checks of Scan and Snap: the distance of each formula from simulations.
 
-Every function takes runs and a level and returns a relative error, or for an inequality its relative violation. What
-needs no simulation is in `theory.scan_and_snap.bounds`.
+Every function takes runs and a level and returns a relative error, or for an inequality its relative violation. Checks
+without simulations are in `theory.scan_and_snap.bounds`.
 """
 
 from __future__ import annotations
 
 import numpy as np
-import scipy  # whose parts are imported where they are first used
+import scipy  # imports its submodules on first use
 
 from dynamics.support import checks
 from theory.scan_and_snap import attention, decoder
@@ -17,9 +17,9 @@ from theory.statements import Runs
 
 
 def _law(runs: Runs) -> Law:
-    """The closed forms that a run is held against: the paper's, unless the setting has others (`changed.Law`)."""
-    own = getattr(runs.setting, "law", None)
-    return Law(decoder.Decoder(**decoder_arguments(runs))) if own is None else own
+    """The closed forms for a run: the setting's `changed.Law`, by default the paper's."""
+    law = getattr(runs.setting, "law", None)
+    return Law(decoder.Decoder(**decoder_arguments(runs))) if law is None else law
 
 
 def _times(runs: Runs, level: str) -> np.ndarray:
@@ -106,15 +106,15 @@ def _velocity_error(runs: Runs, level: str, factor: float) -> float:
     return _relative(found, expected, _rounding(runs, level))
 
 
-# Of eta_Z times the largest entry of Y, by which velocities of Z are rounded. What moves is far above it: 1e-11 at an
-# overlap of 1e-6.
+# Rounding error of velocities of Z, relative to eta_Z times the largest entry of Y. True velocities are far larger:
+# 1e-11 at an overlap of 1e-6.
 _ROUNDING = 1e-14
 
 
 def _rounding(runs: Runs, level: str) -> np.ndarray:
-    """Velocities of Z that rounding makes of none, at each time after the start.
+    """Bound on the velocities of Z that are only rounding errors, at each time after the start.
 
-    An optimizer that divides by the size of a gradient makes more of one that is rounding.
+    An optimizer that divides by the size of a gradient magnifies these errors.
     """
     Y = np.abs(runs.trajectory(level).dataset["y"].values).max(axis=(1, 2))
     gradient = _ROUNDING * np.maximum.accumulate(Y)[1:]
@@ -125,21 +125,21 @@ def _rounding(runs: Runs, level: str) -> np.ndarray:
 
 
 def _moving(moved: np.ndarray, rounding: np.ndarray) -> np.ndarray:
-    """Entries of an array over time that are ever more than rounding."""
+    """Entries of an array over time that exceed rounding at some time."""
     return (np.abs(moved.T) > rounding).any(axis=-1).T
 
 
 def _relative(found: np.ndarray, expected: np.ndarray, rounding: np.ndarray) -> float:
-    """Error of velocities, relative to the largest; nan where neither is more than rounding."""
+    """Largest error of velocities over the largest expected velocity; nan if both arrays are only rounding."""
     if not (_moving(found, rounding).any() or _moving(expected, rounding).any()):
         return np.nan
     return float(np.abs(found - expected).max() / np.abs(expected).max())
 
 
 def _without_sign(moved: np.ndarray, sign: int, rounding: np.ndarray) -> float:
-    """Share of (time, entry) that has not the sign; nan where nothing moves.
+    """Share of (time, entry) without the expected sign; nan if nothing moves.
 
-    An entry that is never more than rounding has no sign.
+    An entry that never exceeds rounding has no sign.
     """
     moving = _moving(moved, rounding)
     return float(1 - ((sign * moved > 0) & moving).mean()) if moving.any() else np.nan
@@ -163,23 +163,23 @@ def _displacement(runs: Runs, level: str, common: bool) -> np.ndarray:
 
 
 def _share_displaced(runs: Runs, level: str, common: bool, sign: int) -> float:
-    """Share of (time, token) whose logit has not moved to the side of the sign."""
+    """Share of (time, token) whose logit has not moved in the direction of ``sign``."""
     rounding = _rounding(runs, level) * _times(runs, level)
     return _without_sign(_displacement(runs, level, common), sign, rounding)
 
 
 def theorem2_distinct(runs: Runs, level: str) -> float:
-    """Share of (time, distinct token) that has not gained attention logit."""
+    """Share of (time, distinct token) whose logit has not risen."""
     return _share_displaced(runs, level, common=False, sign=1)
 
 
 def theorem2_common(runs: Runs, level: str) -> float:
-    """Share of (time, common token) that has not lost attention logit."""
+    """Share of (time, common token) whose logit has not fallen."""
     return _share_displaced(runs, level, common=True, sign=-1)
 
 
 def _still(runs: Runs, level: str, common: bool, sign: int) -> float:
-    """Share of (time after the start, token) whose velocity has not the sign."""
+    """Share of (time after the start, token) whose velocity has the wrong sign."""
     velocity = runs.trajectory(level).dataset["z_velocity"].values[1:]
     rows, tokens = _pairs(runs, level, common)
     return _without_sign(velocity[:, rows, tokens], sign, _rounding(runs, level))
@@ -203,9 +203,9 @@ def _distinct_rate_error(runs: Runs, level: str, weight: float) -> float:
     expected = weight * runs.setting.eta_z * features**2 * (gamma[:, None] * xi)[:, :, None]
     data = runs.trajectory(level).dataset
     found = data["z_velocity"].values[1:][:, _query_rows(runs)]  # each class reads the row of its query
-    own = data["distinct"].values
+    distinct = data["distinct"].values
     _dominant(runs)  # some class has distinct tokens
-    return _relative(found[:, own], expected[:, own], _rounding(runs, level))
+    return _relative(found[:, distinct], expected[:, distinct], _rounding(runs, level))
 
 
 def theorem2_rate_printed(runs: Runs, level: str) -> float:
@@ -229,15 +229,15 @@ def theorem3_identity(runs: Runs, level: str) -> float:
         gain = (shares[:, n, [top]] / shares[:, n, others]) ** 2 - 1
         gain = gain[:, np.abs(gain[0]) > _TIE]
         errors.append(np.abs(gain / (gain[0] * growth[:, None]) - 1).ravel())
-    found = np.concatenate(errors)
-    if not found.size:
+    misses = np.concatenate(errors)
+    if not misses.size:
         raise checks.reject(
             "data", "have two distinct tokens of unequal shares in a class, for (11) to compare", "none"
         )
-    return float(found.max())
+    return float(misses.max())
 
 
-_TIE = 1e-7  # a relative gain of which rounding leaves less than eight digits
+_TIE = 1e-7  # a smaller relative gain has fewer than eight digits left after rounding
 
 
 def _by_frequency(runs: Runs, n: int) -> list[int]:
@@ -248,23 +248,23 @@ def _by_frequency(runs: Runs, n: int) -> list[int]:
 
 
 def _dominant(runs: Runs) -> tuple[list[int], list[int]]:
-    """The classes that have distinct tokens, and the most frequent one of each; ValueError if no class has any."""
+    """The classes with distinct tokens, and the most frequent distinct token of each; ValueError if there are none."""
     tokens = {n: _by_frequency(runs, n) for n in range(runs.setting.classes.n_classes)}
-    top = {n: own[0] for n, own in tokens.items() if own}
+    top = {n: ranked[0] for n, ranked in tokens.items() if ranked}
     if not top:
         raise checks.reject("data", "have distinct tokens, of which distinct tokens' statements speak", "none")
     return list(top), list(top.values())
 
 
 def theorem3_monotony(runs: Runs, level: str) -> float:
-    """Share of (time, pair of distinct tokens of class 0) at which the lead of the one that has it at first shrinks.
+    """Share of (time, pair of distinct tokens of class 0) at which the initial leader's lead shrinks.
 
-    Differences below 1e-9 of the largest velocity of the time are rounding.
+    Differences below 1e-9 of the largest velocity at that time count as rounding.
     """
-    data, own = runs.trajectory(level).dataset, runs.setting.classes.distinct_tokens(0)
+    data, distinct = runs.trajectory(level).dataset, runs.setting.classes.distinct_tokens(0)
     velocity = data["z_velocity"].values[1:, _query_rows(runs)[0]]
-    leading = np.argsort(-data["attention"].values[0, 0, own], kind="stable")
-    speeds = velocity[:, own[leading]]
+    leading = np.argsort(-data["attention"].values[0, 0, distinct], kind="stable")
+    speeds = velocity[:, distinct[leading]]
     if speeds.shape[1] < 2:
         raise checks.reject("data", "have two distinct tokens in class 0, for one to lead", speeds.shape[1])
     first, second = np.triu_indices(speeds.shape[1], 1)
@@ -282,22 +282,22 @@ def _exponent(runs: Runs, level: str) -> np.ndarray:
     features = shares / np.linalg.norm(shares, axis=2, keepdims=True)
     counts = sizes(runs)
     xi = xi_over_gamma(features @ features.transpose(0, 2, 1), counts["vocab_size"])
-    # eta_Z gamma dt = dGamma: what is left to integrate changes as slowly as the features do.
+    # Integrate over Gamma, eta_Z gamma dt = dGamma: the integrand then changes as slowly as the features.
     law, times = _law(runs), data["time"].values
     total = law.decoder.gamma_integral(times, eta_z=runs.setting.eta_z)
-    # The share of each moment's gain that is left decays; without decay the factors are one.
+    # Each moment's gain decays exponentially afterwards; without decay the factors are one.
     kept = np.exp(law.decay * times)[:, None]
     return scipy.interpolate.PchipInterpolator(total, xi / counts["n_classes"] * kept).antiderivative()(total) / kept
 
 
 def _bounds_error(runs: Runs, level: str, weight: float) -> float:
     """(12) for the dominant token of each class, as relative violation of ln chi; B_n is weight times `_exponent`."""
-    own, top = _dominant(runs)
+    classes, top = _dominant(runs)
     data = runs.trajectory(level).dataset
     shares = data["attention"].values[0]
-    first = (shares / np.linalg.norm(shares, axis=1, keepdims=True))[own, top]
-    exponent = weight * _exponent(runs, level)[:, own]
-    z = data["z"].values[:, _query_rows(runs)[own], top]
+    first = (shares / np.linalg.norm(shares, axis=1, keepdims=True))[classes, top]
+    exponent = weight * _exponent(runs, level)[:, classes]
+    z = data["z"].values[:, _query_rows(runs)[classes], top]
     moved = 2 * (z - z[0])
     # Where exp(2 B_n) still tells B_n to five digits.
     seen = exponent > 1e-10
@@ -316,24 +316,24 @@ def theorem3_bounds_printed(runs: Runs, level: str) -> float:
 
 
 def theorem3_bounds(runs: Runs, level: str) -> float:
-    """(12) with B_n = (eta_Z/K) int xi_n; xi_n is that of (9), not the one that the motion implies."""
+    """(12) with B_n = (eta_Z/K) int xi_n, where xi_n comes from (9) and not from the measured velocities."""
     return _bounds_error(runs, level, 1.0)
 
 
 def theorem3_dominant(runs: Runs, level: str) -> float:
-    """Share of (time after the start, class) at which the dominant distinct token's f does not grow.
+    """Share of (time after the start, class) at which f of the dominant distinct token does not grow.
 
     d ln f_l/dt = zdot_l - sum over l' of f_l'^2 zdot_l', as f has norm one.
     """
     features = _features(runs, level)
     velocity = runs.trajectory(level).dataset["z_velocity"].values[1:][:, _query_rows(runs)]
     mean = (features**2 * velocity).sum(axis=2)
-    own, top = _dominant(runs)
-    return _without_sign(velocity[:, own, top] - mean[:, own], 1, _rounding(runs, level))
+    classes, top = _dominant(runs)
+    return _without_sign(velocity[:, classes, top] - mean[:, classes], 1, _rounding(runs, level))
 
 
 def _outside(lower: np.ndarray, value: np.ndarray, upper: np.ndarray) -> float:
-    """By how much positive values leave their bounds, relative to the bound."""
+    """Largest excess of positive values beyond their bounds, relative to the bound."""
     return float(max((1 - value / lower).max(), (value / upper - 1).max(), 0.0))
 
 
@@ -397,10 +397,10 @@ def remark1_corrected(runs: Runs, level: str) -> float:
 
 
 def zero_sums(runs: Runs, level: str) -> float:
-    """Rows of Y and Z sum to what they did at the start, relative to the largest entry.
+    """Largest change of a row sum of Y or Z since the start, relative to the matrix's largest entry.
 
-    Z moves by what is left of Y where its part along f_n is taken off, early in the full flow 1/M of it: below a
-    millionth of eta_Z t Y, with which velocities are rounded, an entry of Z is not a measure.
+    For Z the scale is at least a millionth of eta_Z t max |Y|, since velocities of Z are rounded relative to Y: Y's
+    component along f_n cancels, and early in the full flow only 1/M of Y remains.
     """
     run = runs.trajectory(level)
     sums, data = run.row_sums(), run.dataset
@@ -432,7 +432,7 @@ def corollary1(runs: Runs, level: str) -> float:
 
 
 def lemma18(runs: Runs, level: str) -> float:
-    """How much more often than delta a token's frequency leaves Hoeffding's interval of confidence 1 - delta."""
+    """Excess over delta of the share of samples in which a token's frequency leaves Hoeffding's interval."""
     delta, length, n = 0.05, 256, 4000
     classes = runs.setting.classes
     bags = classes.sample(n, length=length, rng=0)

@@ -1,7 +1,7 @@
 """Numerical checks of Scan and Snap on overlaps of classes: the sign of xi_n, beta, and the eigenvalues of E and E'.
 
-Every function takes runs and a level, like those of `theory.scan_and_snap.bounds`, and looks at the setting's overlaps
-or at random ones.
+Every function takes runs and a level, as in `theory.scan_and_snap.bounds`, and uses the setting's overlaps or random
+overlaps.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from theory.statements import Runs
 
 
 def _sharp_bound(n_classes: int) -> float:
-    """|lambda_1(E)| below this makes every xi_n positive, whatever M."""
+    """Bound on |lambda_1(E)|: below it every xi_n is positive, for every M."""
     return 1 / np.sqrt(max(n_classes - 2, 1))
 
 
 def theorem1a(runs: Runs, level: str) -> float:
     """Share of classes with xi_n <= 0 among overlaps with |lambda_1(E)| just below 1/sqrt(K - 2): stars and random."""
     rng = np.random.default_rng(0)
-    found = []
+    wrong = []
     for n_classes in (3, 4, 5, 8):
         star = np.zeros((n_classes, n_classes))
         star[1, 2:] = star[2:, 1] = 1
@@ -34,8 +34,8 @@ def theorem1a(runs: Runs, level: str) -> float:
             overlap = pattern * (0.999 * _sharp_bound(n_classes) / largest) + (touch if pattern is star else 0)
             for vocab_size in (n_classes + 1, 10 * n_classes, 10**6):
                 xi = xi_over_gamma(np.eye(n_classes) + overlap, vocab_size)
-                found.append(xi[overlap.sum(axis=1) > 1e-9] <= 0)
-    return float(np.concatenate(found).mean())
+                wrong.append(xi[overlap.sum(axis=1) > 1e-9] <= 0)
+    return float(np.concatenate(wrong).mean())
 
 
 def theorem1a_here(runs: Runs, level: str) -> float:
@@ -93,18 +93,18 @@ def _random_overlaps(runs: Runs) -> Iterator[np.ndarray]:
 
 
 def _overlaps(runs: Runs) -> list[np.ndarray]:
-    """E of the setting, unless it is zero within rounding, and the random ones, scaled to |lambda_1(E)| below 1."""
+    """The setting's E, unless it is zero up to rounding, and random E with |lambda_1(E)| < 1."""
     rng = np.random.default_rng(1)
-    own = runs.setting.classes.overlap()
-    np.fill_diagonal(own, 0.0)  # to the last bit: a relative error of rounding is none
-    found = [own] if own.max() > _ROUNDING else []
+    measured = runs.setting.classes.overlap()
+    np.fill_diagonal(measured, 0.0)  # exactly zero, without rounding
+    candidates = [measured] if measured.max() > _ROUNDING else []
     for overlap in _random_overlaps(runs):
-        found.append(overlap * rng.uniform(0.01, 0.95) / np.abs(np.linalg.eigvalsh(overlap)).max())
-    return [overlap for overlap in found if np.abs(np.linalg.eigvalsh(overlap)).max() < 1]
+        candidates.append(overlap * rng.uniform(0.01, 0.95) / np.abs(np.linalg.eigvalsh(overlap)).max())
+    return [overlap for overlap in candidates if np.abs(np.linalg.eigvalsh(overlap)).max() < 1]
 
 
 def _worst_overlap(runs: Runs, ratio) -> float:
-    """Largest relative violation of found/bound <= 1; ``ratio(E, E', |lambda_1|)`` is the quotient."""
+    """Largest violation of ratio <= 1; ``ratio(E, E', |lambda_1|)`` is a quantity over its bound."""
     worst = 0.0
     for overlap in _overlaps(runs):
         correction = np.eye(len(overlap)) - np.linalg.inv(np.eye(len(overlap)) + overlap)
@@ -118,7 +118,7 @@ def lemma13(runs: Runs, level: str) -> float:
 
 
 def _eigenvalue_error(overlaps: Iterable[np.ndarray]) -> float:
-    """Relative to the largest eigenvalue of E', if that is above one."""
+    """Largest error of the eigenvalues of E', relative to the largest of them if it is above one."""
     errors = []
     for overlap in overlaps:
         correction = np.eye(len(overlap)) - np.linalg.inv(np.eye(len(overlap)) + overlap)
@@ -153,7 +153,7 @@ def _diagonal_share(overlaps: Iterable[np.ndarray]) -> float:
 
 
 def lemma16(runs: Runs, level: str) -> float:
-    """Share of diagonal entries of E' that are not negative, where the class overlaps with another."""
+    """Share of non-negative diagonal entries of E', among classes that overlap with another class."""
     return _diagonal_share(_overlaps(runs))
 
 

@@ -1,10 +1,10 @@
 r"""The residual connection of Section 7, LN(LN(X^T b) + x_T): overlaps, the back-propagated gradient, local tokens.
 
-With queries orthogonal to tokens the feature of class n is [f_n, e_psi(n)]/sqrt(2), where f_n is that without the
-connection. Theorem 1 holds as it stands, with the Gram matrix (F^T F + Psi)/2 in the place of F^T F, Psi_nn' =
-1[psi(n) = psi(n')]. The paper argues that beta_nn' is then about f_n . f_n' + Psi_nn', and that a token which is
-distinct within the classes of its query, a *locally* distinct one, gains attention even if classes of other queries
-share it.
+With queries orthogonal to tokens the feature of class n is [f_n, e_psi(n)]/sqrt(2), where f_n is the feature without
+the connection. Theorem 1 holds with the Gram matrix (F^T F + Psi)/2 in the place of F^T F, Psi_nn' =
+1[psi(n) = psi(n')]. The paper argues that beta_nn' is then about f_n . f_n' + Psi_nn'. A token is *locally* distinct if
+it is distinct within the classes of its query. The paper argues that such a token gains attention, even if classes of
+other queries share it.
 
 Source: Tian, Wang, Chen, Du (2023), arXiv 2305.16380, Section 7.
 """
@@ -21,7 +21,7 @@ from theory.statements import Runs
 
 
 def unit(shares: np.ndarray) -> np.ndarray:
-    """Features f_n, a row a class."""
+    """Features f_n, one row per class."""
     return shares / np.linalg.norm(shares, axis=1, keepdims=True)
 
 
@@ -40,7 +40,7 @@ def speed(shares: np.ndarray, query: np.ndarray, vocab_size: int, *, connected: 
     """dz_m/dt of (10) per unit of eta_Z gamma/K: (queries, tokens), with the connection or without."""
     features = unit(shares)
     overlaps = gram(shares, query) if connected else features @ features.T
-    # Through the outer LN f_n gets 1/sqrt(2) of the gradient at the whole feature, and F has the same factor.
+    # Divide by 2: the outer LN passes 1/sqrt(2) of the gradient on to f_n, and F has the same factor.
     signal = -(beta(overlaps, vocab_size).T @ features) / (2 if connected else 1)
     along = (features * signal).sum(axis=1, keepdims=True)
     out = np.zeros((query.max() + 1, shares.shape[1]))
@@ -51,10 +51,11 @@ def speed(shares: np.ndarray, query: np.ndarray, vocab_size: int, *, connected: 
 def local_classes(
     n_queries: int, n_each: int, common: float, shared: float, *, every: bool = True
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Features and queries of n_queries times n_each classes, alike in all but the names of their tokens.
+    """Features and queries of n_queries times n_each classes, equal up to the names of their tokens.
 
-    A token common to the classes of a query (feature ``common``), one that class j of every query has (``shared``:
-    locally distinct, globally common), for every j or for the first alone, and one of the class alone with the rest.
+    Each class has three tokens. All classes of its query share the first (feature ``common``). The second, with feature
+    ``shared``, is locally distinct but globally common: class j of every query has it, for every j or, without
+    ``every``, for the first j only. The third, with the remaining norm, belongs to the class alone.
     """
     n_classes = n_queries * n_each
     query, own = np.divmod(np.arange(n_classes), n_each)
@@ -67,12 +68,12 @@ def local_classes(
 
 
 def own_beta(n_each: Any) -> Any:
-    """beta over f_n.f_n' + 1 for classes of one query, c of them, with weak overlaps."""
+    """beta/(f_n.f_n' + 1) for the c = ``n_each`` classes of one query, with weak overlaps."""
     return 2 / (n_each + 1)
 
 
 def local_share(n_queries: Any, n_each: Any) -> Any:
-    """s with: in `local_classes` the shared token gains if shared^2 < s common^2, both small and M large.
+    """Threshold s: in `local_classes` the shared token gains if shared^2 < s common^2, for small squares and large M.
 
     To first order in the squares, G = (I + J/2 + (common^2 (J - I) + ..)/2 has beta = 2/(c + 1) within a query and
     2 shared^2 (c^2 + c - 1)/(c + 1)^2 between classes of two queries that share the token, with c classes a query; the
@@ -83,14 +84,14 @@ def local_share(n_queries: Any, n_each: Any) -> Any:
 
 
 def one_local_share(n_queries: Any, n_each: Any) -> Any:
-    """`local_share` where the first class of each query alone has such a token: beta is 2 shared^2 c^2/(c + 1)^2."""
+    """`local_share` if only the first class of each query has a shared token: beta is 2 shared^2 c^2/(c + 1)^2."""
     return (n_each**2 - 1) / ((n_queries - 1) * n_each**2)
 
 
 def random_classes(seed: int, n_queries: int, n_each: int) -> tuple[np.ndarray, np.ndarray]:
     """Features and queries of random classes, weakly correlated: overlaps of 0.01 to 0.1.
 
-    As in `local_classes`, with a token common to all besides; every share is drawn for itself.
+    As in `local_classes`, with a further token common to all classes; every share is drawn independently.
     """
     rng = np.random.default_rng(seed)
     n_classes = n_queries * n_each
@@ -131,7 +132,7 @@ def beta_corrected(runs: Runs, level: str) -> float:
 
 
 def beta_apart(runs: Runs, level: str) -> float:
-    """Share of random classes where some |beta| between queries is not below all those within a query."""
+    """Share of draws in which the largest |beta| between queries is not below every beta within a query."""
     wrong = []
     for _, _, features, query in _draws():
         found = beta(gram(features, query), runs.setting.classes.vocab_size)
@@ -142,7 +143,7 @@ def beta_apart(runs: Runs, level: str) -> float:
 
 
 def _standing(runs: Runs, tokens) -> float:
-    """Share of the tokens that do not move as stated: ``tokens(Q, c, tokens)`` are their indices, and the sign."""
+    """Share of tokens with a wrong direction; ``tokens(Q, c, n_tokens)`` gives rows, columns and the expected sign."""
     wrong = []
     for n_queries, n_each, features, query in _draws():
         moved = speed(features, query, runs.setting.classes.vocab_size)
@@ -181,7 +182,7 @@ def local_distinct(runs: Runs, level: str) -> float:
 
 
 def local_distinct_corrected(runs: Runs, level: str) -> float:
-    """In equal classes: share of cases on the wrong side of `local_share`, 5% off it on each side."""
+    """Share of wrong directions in equal classes, 5% below and above the threshold `local_share`."""
     wrong = []
     for (n_queries, n_each), every in itertools.product(_SHAPES, (True, False)):
         for common in (0.01, 0.05):

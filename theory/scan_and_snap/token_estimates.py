@@ -1,8 +1,8 @@
-"""Distinct and common tokens estimated from finite data, where Omega(l) is not known but only what was seen.
+"""Distinct and common tokens estimated from finite data, where Omega(l) is unknown.
 
 Scan and Snap (Tian, Wang, Chen, Du 2023, arXiv 2305.16380, Section 3.2) calls a token l distinct to the next token n if
-P(n | l) = 1 and common if several next tokens have P(n | l) > 0. A sample cannot tell the one from the other: a token
-that was seen once was seen with one next token. What it bounds is the share P(n | l).
+P(n | l) = 1, and common if several next tokens have P(n | l) > 0. A sample cannot tell distinct from common: a token
+that was seen once was seen with one next token. But a sample bounds the share P(n | l).
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ class TokenEstimates:
     Parameters
     ----------
     bags : Bags
-        One a sequence, with next tokens (no distributions) and equal weights.
+        One bag per sequence, with next tokens (no distributions) and equal weights.
 
     Attributes
     ----------
     trials : (n_tokens,) int
-        Sequences that contain the token.
+        Number of sequences that contain the token.
     seen : (n_tokens, M) scipy.sparse array of int
-        Those of them that are followed by the next token.
+        Number of sequences that contain the token and are followed by the next token.
     probability : (M,) float
         Share of the next token among all sequences.
 
     Raises
     ------
     ValueError
-        If the bags are no such sample.
+        If the bags have distributions as targets, or unequal weights.
     """
 
     def __init__(self, bags: Bags):
@@ -71,7 +71,7 @@ class TokenEstimates:
         token, next_token : array_like of int
             l and n, broadcast against each other.
         level : float
-            The interval misses the true share in at most this part of all samples, whatever the share.
+            Bound on the probability, over samples, that the interval misses the true share.
 
         Returns
         -------
@@ -82,7 +82,7 @@ class TokenEstimates:
         seen, trials = self._pairs(token, next_token)
         with np.errstate(invalid="ignore"):
             estimate = seen / trials
-        # Where an end has no quantile, it is the end of [0, 1].
+        # An end without a quantile is 0 or 1.
         lower = scipy.special.betaincinv(np.maximum(seen, 1), trials - seen + 1, level / 2)
         upper = scipy.special.betaincinv(seen + 1, np.maximum(trials - seen, 1), 1 - level / 2)
         return estimate, np.where(seen > 0, lower, 0.0), np.where(seen < trials, upper, 1.0)
@@ -103,12 +103,12 @@ class TokenEstimates:
         token, next_token : array_like of int
             l and n, broadcast against each other.
         share, lift : float
-            One of the two. The bound q between distinct, P(n | l) >= q, and common, P(n | l) < q: ``share`` in (0, 1)
-            itself, or ``lift`` > 1 times P(n), so that P(l | n) >= ``lift`` P(l). In the limit of much data,
-            ``share`` next to 1 is the definition of the paper; real text has no such tokens, and ``lift`` grades them.
+            Give one of the two. They set the bound q between distinct, P(n | l) >= q, and common, P(n | l) < q. q is
+            ``share``, in (0, 1), or P(n) times ``lift`` > 1; then P(l | n) >= ``lift`` P(l). In the limit of much data,
+            ``share`` next to 1 is the definition of the paper. Real text has no such tokens; ``lift`` grades its words.
         level : float
-            False-alarm rate. Over all n, some n that a token l has P(n | l) < q for is called distinct in at most this
-            part of all samples, and a pair with P(n | l) >= q is called common in at most this part.
+            False-alarm rate: bound on two probabilities over samples. First, that a token is called distinct to any n
+            with P(n | l) < q; second, that a pair with P(n | l) >= q is called common.
 
         Returns
         -------
@@ -142,7 +142,7 @@ class TokenEstimates:
     def tokens(self, *, share: float = 0.5, level: float = 0.05) -> tuple[np.ndarray, np.ndarray]:
         """`kind` of each token over all next tokens, and the next token that follows it most often.
 
-        Distinct: to that next token. Common: P(n | l) < ``share`` for every n.
+        Distinct means distinct to this next token. Common means P(n | l) < ``share`` for every n.
 
         Returns
         -------
@@ -176,7 +176,7 @@ class TokenEstimates:
         return np.full(self.probability.size, share)
 
     def _pairs(self, token: ArrayLike, next_token: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-        """Numbers of sequences with both, and with the token."""
+        """Numbers of sequences with token and next token, and of sequences with the token."""
         token, next_token = checks.array("token", token), checks.array("next_token", next_token)
         try:
             token, next_token = np.broadcast_arrays(token, next_token)
@@ -184,7 +184,7 @@ class TokenEstimates:
             raise checks.reject("next_token", "broadcast against `token`", f"shape {np.shape(next_token)}") from None
         flat = checks.index_array("token", token.ravel(), upper=self.seen.shape[0])
         column = checks.index_array("next_token", next_token.ravel(), upper=self.seen.shape[1])
-        # Keys of the entries ascend, so that a search finds those of many pairs at once.
+        # The entries' keys ascend, so that one search finds many pairs.
         rows = np.repeat(np.arange(self.seen.shape[0]), np.diff(self.seen.indptr))
         keys = rows * self.seen.shape[1] + self.seen.indices
         wanted = flat * self.seen.shape[1] + column

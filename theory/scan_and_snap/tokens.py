@@ -66,12 +66,12 @@ def weak_correlation(overlap: ArrayLike, *, vocab_size: int) -> WeakCorrelation:
 
 
 def alike(values: np.ndarray) -> float:
-    """How equal the numbers of each column are: the smallest over the largest, at worst; at least 1 up to rounding.
+    """Smallest over largest number of a column, for the worst column; at least 1 if the columns are constant.
 
     Parameters
     ----------
     values : (n, columns) array
-        At or above zero. Columns of zeros, and no columns, are equal.
+        At or above zero. Columns of zeros count as constant, and so does an array without columns.
     """
     values = checks.non_negative_array("values", values, ndim=2)
     largest = values.max(axis=0, initial=0.0)
@@ -80,13 +80,13 @@ def alike(values: np.ndarray) -> float:
 
 
 def distinct_probabilities(classes: SequenceClasses) -> np.ndarray:
-    """P(l|n) of the distinct tokens of each class, falling, with zeros after the last: (K, most of a class)."""
+    """P(l|n) of the distinct tokens of each class, in falling order, padded with zeros: (K, most tokens of a class)."""
     probabilities = checks.instance("classes", classes, SequenceClasses).probabilities.toarray()
-    own = np.where((probabilities > 0).sum(axis=0) == 1, probabilities, 0.0)
-    return -np.sort(-own, axis=1)[:, : max(int((own > 0).sum(axis=1).max()), 1)]
+    distinct = np.where((probabilities > 0).sum(axis=0) == 1, probabilities, 0.0)
+    return -np.sort(-distinct, axis=1)[:, : max(int((distinct > 0).sum(axis=1).max()), 1)]
 
 
 def common_probabilities(classes: SequenceClasses) -> np.ndarray:
-    """P(l|n) of the common tokens, zero where a class has not got one: (K, common tokens)."""
+    """P(l|n) of the common tokens, zero where a class lacks the token: (K, common tokens)."""
     checks.instance("classes", classes, SequenceClasses)
     return classes.probabilities.toarray()[:, classes.common_tokens]

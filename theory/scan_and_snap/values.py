@@ -21,7 +21,7 @@ def _time(margin: np.ndarray, m: int) -> np.ndarray:
 
 
 def lag(m: int, eta_y: float, powers: list[int]) -> dict[str, Any]:
-    """By how many steps the flow of Remark 2 lags behind h* after 10^p steps."""
+    """Number of steps by which the flow of Remark 2 lags behind h* after 10^p steps."""
     steps = 10 ** np.asarray(powers)
     margin = m * decoder.h_steps(int(steps.max()), vocab_size=m, eta_y=eta_y)[steps]
     return {"lags": _time(margin, m) / eta_y - steps}
@@ -49,7 +49,7 @@ def printed_order(exponent: float) -> dict[str, Any]:
 
 
 def late_constant(m: float, accuracy: float) -> dict[str, Any]:
-    """The least constant of Lemma 9 from t >= 2 K ln M/eta_Y on, for all M, in balls, and what one M needs."""
+    """The least constant of Lemma 9 for t >= 2 K ln M/eta_Y and all M, in balls; whether M = m needs it."""
     ranges = distributions.bring(distributions.RANGES, "`late_constant`")
     found, one = ranges.late_constant(accuracy), ranges.late_ratio(m)
     low, high = float(found.lower()), float(found.upper())
@@ -58,7 +58,7 @@ def late_constant(m: float, accuracy: float) -> dict[str, Any]:
 
 
 def visits(delta: float) -> dict[str, Any]:
-    """The N at which the second < of (58) fails, and by how much it does at N = 1."""
+    """The N at which the second < of (58) fails, and its relative violation at N = 1."""
 
     def excess(n: int) -> float:
         first = n * math.log(2 / delta)
@@ -68,12 +68,12 @@ def visits(delta: float) -> dict[str, Any]:
 
 
 def _margin(time: float, m: float) -> float:
-    """x = M h at eta_Y s = time, by (45): for any M that a float can be."""
+    """x = M h at eta_Y s = time, by (45), for any M within the range of floats."""
     return brentq(lambda x: (math.expm1(x) + (m - 1) * x) / m - time, 0, 2 * math.log(m) + time)
 
 
 def residual_gap(m: float, n: int, k: int, eta_y: float, delta: float) -> dict[str, Any]:
-    """sigma' of (62) for N_n = Nbar - Delta against its printed bound, and that against ln M."""
+    """sigma' of (62) for N_n = Nbar - Delta, its printed bound, and ln M."""
     mean, gap = math.ceil(n / k), math.ceil(math.sqrt(n * math.log(1 / delta)))
     low, high = (m - 1 + math.exp(_margin(eta_y * visits, m)) for visits in (mean - gap, mean))
     sigma, bound = high / low - 1, eta_y * gap / 3
@@ -93,7 +93,7 @@ def residual_gap_fails() -> dict[str, Any]:
 
 
 def rounded(k: int) -> dict[str, Any]:
-    """Up to which delta Lemma 12 is proved with Nbar rounded, and from which K on this is above 1."""
+    """Largest delta for which Lemma 12 is proved with Nbar rounded, and the least K at which it is above 1."""
     return {
         "share": float(concentration.rounded_delta(k)),
         "from": next(k for k in range(2, 100) if concentration.rounded_delta(k) > 1),
@@ -129,19 +129,19 @@ def without_m(sizes: list[int]) -> dict[str, Any]:
 
 
 def slowdown(k: int, m: int, rho: float) -> dict[str, Any]:
-    """s of the full flow, and what (43) has for it."""
+    """s of the full flow, and the value of (43) for it."""
     return {"s": attention.full_flow_slowdown(vocab_size=m, n_classes=k, overlap=rho), "printed": 1 - rho}
 
 
 def _one_common(k: int, m: int, rho: float) -> SequenceClasses:
-    """Classes with one common token and an overlap, five distinct tokens each, as the audit's settings have them."""
+    """Classes with overlap rho, one common token and five distinct tokens each, as in the audit's settings."""
     distinct = np.array([1.0, 0.8, 0.6, 0.4, 0.2])
     common = float(np.sqrt(rho / (1 - rho) * (distinct**2).sum()))
     return SequenceClasses.single_common_token(k, m, common=common, distinct=distinct)
 
 
 def class_factor(k: int, m: int, rho: float, eta_y: float, eta_z: float, t: float) -> dict[str, Any]:
-    """(10) and (12) as printed against the modified flow: the common token's speed, and growth of the dominant one."""
+    """(10) and (12) as printed against the modified flow: the common token's speed, and the dominant token's growth."""
     classes = _one_common(k, m, rho)
     times = np.concatenate([[0.0], np.geomspace(0.01, t, 400)])
     flow = gradient_flow(classes, eta_y=eta_y, eta_z=eta_z, t_end=t, times=times, decoder="modified").dataset
@@ -173,7 +173,7 @@ def lower_limit(k: int, m: int, rho: float, eta_y: float, eta_z: float, t: float
 
 
 def local_tokens(queries: int, each: int, m: int, common: float, shared: float) -> dict[str, Any]:
-    """Section 7: the share from which on a locally distinct token loses, and the speed of one in gamma eta_Z/K."""
+    """Section 7: the share above which a locally distinct token loses, and its speed in units of gamma eta_Z/K."""
     features, query = residual.local_classes(queries, each, common, shared, every=False)
     speed = residual.speed(features, query, m)[0]
     return {
@@ -185,7 +185,7 @@ def local_tokens(queries: int, each: int, m: int, common: float, shared: float) 
 
 
 def branches(sizes: list[int]) -> dict[str, Any]:
-    """How far 4 Gamma is too large by the branches of (14) at their own ends t0' and t0."""
+    """Relative excess of 4 Gamma by the branches of (14), at their ends t0' and t0."""
     found = []
     for m in sizes:
         tau = math.log(m)

@@ -1,7 +1,7 @@
-"""Numerical checks of Scan and Snap on visits of classes: how many there are in N steps, and what a class has learned.
+"""Numerical checks of Scan and Snap on visits of classes: their number in N steps, and the learned margin.
 
-Every function takes runs and a level, like those of `theory.scan_and_snap.bounds`. Probabilities are exact sums of the
-binomial law, so that a check raises no false alarm.
+Every function takes runs and a level, as in `theory.scan_and_snap.bounds`. Probabilities are exact sums of the binomial
+law, so that a check raises no false alarm.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def _visit_tail(n_steps: int, n_classes: int, outside) -> float:
 
 
 def lemma10(runs: Runs, level: str) -> float:
-    """First inequality of (58): by how much the exact probability outside exceeds delta."""
+    """First inequality of (58): excess over delta of the exact probability outside the bound."""
     n_classes = runs.setting.classes.n_classes
     worst = 0.0
     for n_steps in (1, 3, 10, 100, 1000, 10_000):
@@ -69,7 +69,7 @@ def lemma11_growth(runs: Runs, level: str) -> float:
 
 
 def _residual_gap(runs: Runs, factor: float, vocab_size: int | None = None, *, most: float = math.inf) -> float:
-    """(62) with sigma' = factor eta_Y Delta, where that is at most ``most``."""
+    """Violation of (62) with sigma' = factor eta_Y Delta, over all Delta with sigma' at most ``most``."""
     _, gap, (below, at, above) = _growths(runs, vocab_size)
     rest = (vocab_size or runs.setting.classes.vocab_size) - 1
     low, middle, high = (rest + np.exp(x) for x in (below, at, above))
@@ -79,7 +79,7 @@ def _residual_gap(runs: Runs, factor: float, vocab_size: int | None = None, *, m
 
 
 def lemma11_printed(runs: Runs, level: str) -> float:
-    """(62) with sigma' <= eta_Y Delta/3, where that is much less than ln M: at the M of the setting and at `LARGE`."""
+    """(62) with sigma' <= eta_Y Delta/3, if this bound is much less than ln M: at the setting's M and at `LARGE`."""
     sizes = (runs.setting.classes.vocab_size, LARGE)
     return max(_residual_gap(runs, 1 / 3, m, most=math.log(m) / MUCH_LESS) for m in sizes)
 
@@ -90,13 +90,13 @@ def lemma11_corrected(runs: Runs, level: str) -> float:
 
 
 def _visit_excess(runs: Runs, bound) -> float:
-    """By how much P(|theta_n| > bound for some n), at most K times that of one class, exceeds delta.
+    """Excess over delta of K P(|theta_n| > bound), which bounds the probability that any class is outside.
 
-    For the rate of the setting and a thousandth of it, where h is linear and theta_n largest.
+    At the setting's rate, and at a thousandth of it: there h is linear and theta_n largest.
     """
     k = runs.setting.classes.n_classes
     worst = 0.0
-    # N that K divides, and N for which N/K is rounded up most.
+    # K divides the first N; for the second, rounding changes N/K most.
     steps = [size + rest for size in (4 * k**2, 40 * k**2, 400 * k**2) for rest in (0, 1)]
     for n_steps, slower in itertools.product(steps, (1, 1000)):
         arguments = {"vocab_size": runs.setting.classes.vocab_size, "eta_y": runs.setting.eta_y / slower}
@@ -124,7 +124,7 @@ def _bernstein(n_steps: int, n_classes: int, logarithm: float) -> float:
 
 
 def remark4(runs: Runs, level: str) -> float:
-    """By how much the exact probability of |N_n - Nbar| > Delta exceeds delta, for delta up to 1/2."""
+    """Excess over delta of the exact probability of |N_n - Nbar| > Delta, for delta up to 1/2."""
     k, worst = runs.setting.classes.n_classes, 0.0
     for n_steps, delta in itertools.product((1, 3, 10, 100, 1000, 10_001), (0.01, 0.05, 0.5)):
         mean, gap = -(-n_steps // k), np.ceil(np.sqrt(n_steps * np.log(1 / delta)))
