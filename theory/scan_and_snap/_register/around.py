@@ -1,4 +1,4 @@
-"""How good the paper's approximations are, and what it says of residual connections and of the usual LayerNorm."""
+"""Statements on the paper's approximations, on residual connections and on the usual LayerNorm."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The hypotheses of the paper as data: a text as printed, after a colon what is evaluated, and a margin.
+"""The hypotheses of the paper as data: the printed text, after a colon the evaluated condition, and a margin.
 
-``>>`` is a factor of `MUCH` here, unless the text has another. A statement has the hypotheses of its own, and those of
-what it is about: Lemma 4 those of Theorem 1, whose gradient it takes, and Theorems 2 and 3 those of Lemma 4's (10).
-Where less is enough, the statement's checks say with what (`theory.statements.Check.suffices`).
+``>>`` is a factor of `MUCH` here, unless the text has another factor. A statement also inherits hypotheses from the
+results that it uses: Lemma 4 from Theorem 1, by its gradient, and Theorems 2 and 3 from Lemma 4, by (10). A check that
+needs less names its hypotheses itself (`theory.statements.Check.suffices`).
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from theory.scan_and_snap.bounds import xi_over_gamma
 from theory.statements import Assumption
 
 MUCH = 10
-# A hundred times is where the modified flow meets the theory to 5%.
+# At this ratio of the rates the modified flow agrees with the theory to 5%.
 FASTER = 100
-MANY = 1000  # tokens, where a vocabulary is large
-BOUNDED = 10  # of a rate that is O(1)
+MANY = 1000  # tokens of a large vocabulary
+BOUNDED = 10  # bound of a rate of O(1)
 DOMINANCE = 1.01
 LITTLE, ENOUGH = 0.1, 8  # K rho at most, M rho at least: see theory.attention.speed_constant
 BATCHES = ("SGD",)
-# The algorithm that the theorems are about: the modified decoder, batch size 1, T -> infinity.
+# The theorems' algorithm: the modified decoder, batch size 1, T -> infinity.
 DRAWN = "modified SGD"
 
 
@@ -54,21 +54,21 @@ def _weak(setting: Any) -> tokens.WeakCorrelation:
 
 
 def _zero(values: np.ndarray | None) -> float:
-    """One for zeros, and less the larger the largest entry is."""
+    """Margin of "all values are zero": one for zeros, and smaller for a larger largest entry."""
     return 1.0 if values is None else 1 / (1 + float(np.abs(values).max(initial=0.0)))
 
 
 def _long(setting: Any) -> float:
-    """T - 1 against gamma/(P(l|n) xi_n) for the rarest token of a class.
+    """Margin of "sequences are long": T - 1 over `MUCH` gamma/(P(l|n) xi_n), for the rarest token of a class.
 
     Finite sequences add eta_Z p_n kappa beta_l/(T - 1) to a token's velocity, with kappa = gamma and beta_l = -P/S_2
-    for rare tokens (`theory.scan_and_snap.finite_sequences`), where (10) has eta_Z p_n P^2 xi_n/S_2 for distinct ones:
-    the ratio of the two is a tenth where this is one.
+    for rare tokens (`theory.scan_and_snap.finite_sequences`). By (10) a distinct token has the velocity
+    eta_Z p_n P^2 xi_n/S_2. At a margin of one, the added term is a tenth of this velocity.
     """
     if setting.length is None:
         return math.inf
     overlap, shares = _overlap(setting), setting.classes.probabilities.toarray()
-    if np.linalg.eigvalsh(overlap)[0] < 1e-9:  # features that depend on each other have no xi_n
+    if np.linalg.eigvalsh(overlap)[0] < 1e-9:  # linearly dependent features have no xi_n
         return 0.0
     rarest = np.where(shares > 0, shares, 1.0).min(axis=1)
     pull = (rarest * xi_over_gamma(overlap, setting.classes.vocab_size)).min()
@@ -76,29 +76,29 @@ def _long(setting: Any) -> float:
 
 
 def _draws(setting: Any) -> float:
-    """Draws of classes against K^2, in batches over the training and, one by one, in the runs that are counted."""
+    """Margin of "many draws of classes": the least number of draws, of the training and of a counted run, over K^2."""
     n_classes = setting.classes.n_classes
     draws = min(setting.batch_size * setting.t_end, coverage.n_steps(n_classes))
     return float(draws / (MUCH * n_classes**2))
 
 
 def _distinct(setting: Any) -> float:
-    """Least number of distinct tokens that some class of a query has, over the queries."""
+    """Distinct tokens of the class with the most, for the query where this number is least."""
     classes = setting.classes
     counts = np.array([len(classes.distinct_tokens(n)) for n in range(classes.n_classes)])
     return float(min(counts[classes.query == m].max() for m in classes.query_tokens))
 
 
 def _dominant(setting: Any) -> float:
-    """f_l0^2/f_l^2 of the two largest distinct tokens of a class, the smallest of all classes."""
-    features, found = _features(setting), math.inf
+    """Smallest f_l0^2/f_l^2 over the classes, for a class's two largest distinct tokens."""
+    features, least = _features(setting), math.inf
     for n, row in enumerate(features):
-        own = np.sort(row[setting.classes.distinct_tokens(n)])[::-1]
-        if len(own) == 0:
+        sizes = np.sort(row[setting.classes.distinct_tokens(n)])[::-1]
+        if len(sizes) == 0:
             return 0.0
-        if len(own) > 1:
-            found = min(found, float((own[0] / own[1]) ** 2))
-    return found / DOMINANCE
+        if len(sizes) > 1:
+            least = min(least, float((sizes[0] / sizes[1]) ** 2))
+    return least / DOMINANCE
 
 
 def _common(setting: Any) -> float:
@@ -107,14 +107,14 @@ def _common(setting: Any) -> float:
 
 
 def _falling(setting: Any) -> float:
-    """Whether all common tokens fall, by Theorem 2(b) or Corollary 2, whose assumptions on tokens these are."""
+    """Margin of "all common tokens fall": by the assumptions on tokens of Theorem 2(b) or of Corollary 2."""
     single = min(ONE_COMMON.margin(setting), SOME_DISTINCT.margin(setting))
-    several = min(one.margin(setting) for one in (ONE_QUERY, *SYMMETRIC))
+    several = min(assumption.margin(setting) for assumption in (ONE_QUERY, *SYMMETRIC))
     return max(single, several) if len(setting.classes.common_tokens) else 1.0
 
 
 def slower_by(vocab_size: int) -> float:
-    """Factor by which attention must be slower than where a vocabulary becomes large."""
+    """Factor by which attention must be slower than at M = `MANY`."""
     vocab_size = checks.integer("vocab_size", vocab_size, minimum=1)
     return max(1.0, (math.log(vocab_size) / math.log(MANY)) ** 2)
 
@@ -159,17 +159,17 @@ FAST_ENOUGH = Assumption(
     f"eta_Y >> M^-0.99: eta_Y >= {MUCH} M^-0.99",
     lambda setting: setting.eta_y * setting.classes.vocab_size**0.99 / MUCH,
 )
-# Remark 3, which the paper assumes from there on.
+# Remark 3; the paper assumes it from there on.
 DECODER = (LARGE_VOCABULARY, SLOW_ENOUGH, FAST_ENOUGH)
 UNIFORM = Assumption(
     "classes drawn uniformly", lambda setting: tokens.alike(np.asarray(setting.classes.class_weights)[:, None])
 )
 MANY_STEPS = Assumption(f"t >> K^2 steps of batch size 1: t >= {MUCH} K^2", _draws, (*BATCHES, DRAWN))
 MANY_DRAWS = Assumption(f"N >> K^2: N >= {MUCH} K^2", _draws, (*BATCHES, DRAWN))
-# Of the signs in (10), which no learning rate changes.
+# Assumptions for the signs in (10), which do not depend on learning rates.
 ANY_RATES = (*WEAK, ZERO_DECODER, UNIFORM)
 THEOREM_1 = (*ASSUMPTION_1, *WEAK, ZERO_DECODER, *DECODER, UNIFORM, MANY_STEPS)
-# Lemma 12, whose features stand still by Assumption 1(c).
+# Lemma 12; its features stand still by Assumption 1(c).
 LEMMA_12 = (FAST_DECODER, ZERO_DECODER, *DECODER, UNIFORM, MANY_DRAWS)
 
 # Tokens and queries
@@ -177,8 +177,8 @@ SOME_DISTINCT = Assumption("some class of the query has a distinct token", _dist
 ONE_COMMON = Assumption("one common token", _common)
 ONE_QUERY = Assumption("one query", lambda setting: 1 / len(setting.classes.query_tokens))
 EQUAL_OVERLAPS = Assumption("equal overlaps", lambda setting: tokens.alike(_overlaps(setting)[:, None]))
-# With one common token the overlaps are equal by this, and three classes or more have it by equal overlaps; of two
-# classes, whose one overlap is equal to itself, each has a velocity of its own, by 1 - f_n^2.
+# With one common token, equal shares imply equal overlaps. The converse holds from three classes on. Two classes have
+# only one overlap, but each has its own velocity, by 1 - f_n^2.
 ONE_SHARE = Assumption(
     "common tokens that have one f_n in all classes",
     lambda setting: tokens.alike(_features(setting)[:, setting.classes.common_tokens]),
@@ -198,7 +198,7 @@ ZERO_ATTENTION = Assumption(
 )
 DOMINANT = Assumption(f"a dominant distinct token: f_l0^2 >= {DOMINANCE} f_l^2", _dominant)
 COMMON_FALL = Assumption("all common tokens fall: by Theorem 2(b) or Corollary 2", _falling)
-# Theorem 4's xi has rho where the exact one has rho'' + 1/(M (1 + (K - 1) rho)): see theory.attention.speed_constant.
+# Theorem 4's xi has rho in the place of rho'' + 1/(M (1 + (K - 1) rho)): see theory.attention.speed_constant.
 SMALL_OVERLAP = (
     Assumption(
         f"(13), common components are small: K rho <= {LITTLE}",
@@ -213,6 +213,6 @@ SMALL_OVERLAP = (
 # Of single lemmas
 BOUNDED_RATE = Assumption(f"eta_Y = O(1): eta_Y <= {BOUNDED}", lambda setting: BOUNDED / setting.eta_y)
 NEUMANN = Assumption("|lambda_1(E)| < 1", lambda setting: 1 / max(_weak(setting).largest, 1e-300))
-# Weaker assumptions that are enough for the proofs of Lemmas 8 and 9 and of insight (b).
+# Weaker assumptions for the proofs of Lemmas 8 and 9 and of insight (b).
 FOUR_TOKENS = Assumption("M >= 4", lambda setting: setting.classes.vocab_size / 4)
 EIGHT_TOKENS = Assumption("M >= 8", lambda setting: setting.classes.vocab_size / 8)

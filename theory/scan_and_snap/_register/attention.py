@@ -1,4 +1,4 @@
-"""Statements on attention: Lemmas 4 and 18, Theorems 2 and 3, and what comes with them."""
+"""Statements on attention: Lemmas 4 and 18, Theorems 2 and 3, and related statements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Levels, kinds of checks and formulas that the statements of the paper have in common."""
+"""Levels, kinds of checks and formulas that the paper's statements share."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MODIFIED = FLOWS[:2]  # with the decoder that the theorems are about
 ALL = (*FLOWS, "SGD")
 LEVELS = ("closed form", *ALL, DRAWN)
 COLUMNS = {"theory": ("closed form", *MODIFIED, DRAWN), "true gradient": FLOWS[2:], "SGD": ("SGD",)}
-# The slow-down s is the limit of a ratio at t = 0; it is compared up to this time, the first that the audit records.
+# The audit's first recorded time; s, the limit of a ratio for t -> 0, is compared up to it.
 FIRST_TIME = 0.01
 PROOFS = derivations("theory.scan_and_snap.proofs")
 
@@ -25,7 +25,7 @@ PROOFS = derivations("theory.scan_and_snap.proofs")
 def statement(number: str, title: str, text: str, printed: str, *, sharper: str = "", **more) -> Statement:
     """A statement of this paper; ``printed`` and ``corrected`` are LaTeX, without dollar signs.
 
-    ``sharper`` is what holds beyond the printed form, which is no erratum.
+    ``sharper`` is a claim stronger than the printed form, and no erratum.
     """
     said = f"{text}{SHARPER}{sharper}" if sharper else text
     return Statement(PAPER, number, title, said, printed, **more)
@@ -39,40 +39,40 @@ def closed(
     tolerance: float = 0.0,
     **more: Any,
 ) -> Check:
-    """A check that needs no simulation, and should hold wherever the assumptions, or those that suffice, do."""
+    """A check without simulations, expected to hold wherever its assumptions (or its ``suffices``) do."""
     return Check(name, ("closed form",), printed, corrected, tolerance, ("closed form",), **more)
 
 
 def flowing(
     name: str, levels, printed, corrected=None, *, expected: tuple[str, ...] = ("theory flow",), **more: Any
 ) -> Check:
-    """A check of simulations, and in balls by the paper's claim that has the name of the measure.
+    """A check of simulations, and of enclosed flows by the paper's claim with the name of the measure.
 
-    Of a printed and a corrected form the claim is the corrected one.
+    If there is a corrected form, the claim has its name.
     """
     claim = (corrected or printed).__name__
     return Check(name, levels, printed, corrected, expected=expected, claim=claim, **more)
 
 
 def signs(name: str, levels, measure, says: str) -> Check:
-    """A check by the share of places that have the wrong sign, of which the theory flow should have none."""
+    """A check by the share of wrong signs, which should be zero in the theory flow."""
     return flowing(name, levels, measure, tolerance=0.0, reversible=True, says=says)
 
 
 def at_any_rates(name: str, measure, *, level: str = "theory flow", tolerance: float = 0.0, **more: Any) -> Check:
-    """A check beyond the printed form, at a level where Assumption 1(c) is not needed; ``more`` says what suffices."""
+    """A check without Assumption 1(c), beyond the printed form; ``more`` has the assumptions that suffice."""
     name = f"at any learning rates: {name}"
     return flowing(name, (level,), measure, tolerance=tolerance, expected=(level,), **more)
 
 
 def drawn(name: str, measure, *, tolerance: float = 0.0, **more: Any) -> Check:
-    """A check on many runs of `DRAWN`, whose number of seeds is a part of its name."""
+    """A check on many runs of `DRAWN`; its name says the number of seeds."""
     name = f"{name}, {coverage.SEEDS} seeds"
     return Check(name, (DRAWN,), measure, tolerance=tolerance, expected=(DRAWN,), **more)
 
 
 def counted(name: str, measure) -> Check:
-    """A check of the same runs, in which those outside a bound are counted."""
+    """A check of the runs of `drawn` that counts the runs outside a bound."""
     rare = coverage.FALSE_ALARM
     return drawn(f"{name}, delta = {coverage.DELTA}, false alarms below {rare:.0e}", measure, false_alarm=rare)
 
@@ -83,11 +83,11 @@ def both(numbers: list[int]) -> str:
 
 
 def simple(number: float) -> Fraction:
-    """The fraction that a number was typed as."""
+    """The simple fraction behind a float."""
     return Fraction(number).limit_denominator(10_000)
 
 
-# Formulas that come back: the two stages of gamma, and Theorem 2's rates.
+# Formulas of several statements: the two stages of gamma, and Theorem 2's rates.
 EARLY = r"\gamma(t) = O\!\left(\frac{\eta_Y t}{K}\right) \text{ for } t \le \frac{K\ln M}{\eta_Y}"
 STAGES = (
     EARLY + r",\quad \gamma(t) = O\!\left(\frac{K\ln(%s\eta_Y t/K)}{\eta_Y t}\right) \text{ for } t \ge"

@@ -33,7 +33,7 @@ from theory.values import value
 _LAG, _CONSTANT, _CROSSING = (value(f"scan_and_snap.{name}") for name in ("lag", "late_constant", "first_crossing"))
 _FLOWS_LAG = ", ".join(f"{lag:.2f}" for lag in _LAG["lags"]) + " at s = " + ", ".join(f"10^{p}" for p in _LAG["powers"])
 
-# Expressions of `remark2` on what one step adds to the lag.
+# Expressions of `remark2` on the lag that one step adds.
 _INCREMENT = ("step of the margin", "increment", "the room", "its slope", "its second", "room", "the lag grows")
 
 STATEMENTS = (

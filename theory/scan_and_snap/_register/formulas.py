@@ -1,4 +1,4 @@
-r"""Formulas of the statements as the proofs decide them: printed from the claims, so that one source says and proves.
+r"""Formulas of the statements, printed from the proofs' claims: the register shows the very formula that is proved.
 
 Constants in capitals are LaTeX; those in small letters are plain text, for sentences.
 """

@@ -1,7 +1,7 @@
-"""(13), (118), (119): how good the approximations behind Theorem 4 are, for equal classes with one common token.
+"""(13), (118), (119): errors of the approximations behind Theorem 4, for equal classes with one common token.
 
-Exact are beta of Theorem 1 and the velocities of Theorem 2; rho is the overlap f_n . f_n' of the moment, the square of
-the common token's feature, and b the time in which xi is spent: db = eta_Z xi dt.
+They are compared with the exact beta of Theorem 1 and velocities of Theorem 2. rho is the present overlap f_n . f_n',
+the square of the common token's feature; b is the integral of xi, db = eta_Z xi dt.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ OTHERS = sp.Symbol("m", positive=True)  # M - 1
 
 
 def beta_ratio(m: sp.Expr, k: sp.Expr, rho: sp.Expr) -> sp.Expr:
-    """beta_nn' over f_n . f_n', which (119) has as one: xi_n is as much larger than (13) with K - 1 terms says."""
+    """beta_nn'/(f_n . f_n'), which is 1 in (119). It is also the exact xi_n over (13) with K - 1 terms."""
     return m * (1 + (m - 1) * rho) / ((m - 1) ** 2 * rho * (1 - rho) * (1 + (k - 1) * rho))
 
 
@@ -27,17 +27,17 @@ def speed_ratio(m: sp.Expr, k: sp.Expr, rho: sp.Expr) -> sp.Expr:
 
 
 def beta_error(m: sp.Expr, k: sp.Expr, rho: sp.Expr) -> sp.Expr:
-    """`beta_ratio` less one to leading order: rho small, and M rho large."""
+    """`beta_ratio` minus 1 to leading order, for small rho and large M rho."""
     return 1 / (m * rho) - (k - 2) * rho
 
 
 def speed_error(m: sp.Expr, k: sp.Expr, rho: sp.Expr) -> sp.Expr:
-    """`speed_ratio` less one to leading order."""
+    """`speed_ratio` minus 1 to leading order."""
     return 1 / (m * rho) - (k - 1) * rho
 
 
 def decay(k: sp.Expr, rho: sp.Expr, fourth: sp.Expr) -> sp.Expr:
-    """-(1/2) d ln rho/db, which a constant rho_0 and a small rho have as one; ``fourth`` is the sum of f_l^4."""
+    """-(1/2) d ln rho/db, which is 1 for a constant rho_0 and small rho; ``fourth`` is the sum of f_l^4."""
     return (1 - rho) ** 2 + fourth / k
 
 

@@ -1,7 +1,7 @@
-"""Lemmas 10 to 12, Remark 4 and the sigma of Corollary 1: classes that are drawn, not visited in turn.
+"""Lemmas 10 to 12, Remark 4 and the sigma of Corollary 1, for randomly drawn classes instead of visits in turn.
 
-N_n is the number of visits of class n in N steps and Nbar = ceil(N/K) its mean, rounded up. h and D = M - 1 + exp(M h),
-which is 1/G, are those of Lemma 6 at s visits of a class. Hoeffding's inequality is the one that `lemma18` proves.
+N_n is the number of visits of class n in N steps and Nbar = ceil(N/K) its mean, rounded up. h and D = 1/G = M - 1 +
+exp(M h) come from Lemma 6, at s visits of a class. `lemma18` proves Hoeffding's inequality.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def late_elasticity() -> sp.Expr:
 
 
 def bernstein(variance: sp.Expr, logarithm: sp.Expr) -> sp.Expr:
-    """Deviation that a sum of Bernoulli variables exceeds with probability exp(-logarithm) at most, on each side."""
+    """Bernstein's bound: a sum of Bernoulli variables exceeds it with probability <= exp(-logarithm), on each side."""
     return logarithm / 3 + sp.sqrt(logarithm**2 / 9 + 2 * variance * logarithm)
 
 

@@ -1,8 +1,8 @@
 """Corollary 2, (101)-(107): several common tokens in the symmetric case all lose.
 
-(10) is ``rate`` of `lemma4` and beta that of Theorem 1 for equal overlaps; that the overlaps are equal is part of what
-is shown. K classes, C common tokens and D distinct ones a class are symbols. The map phi of the paper numbers the
-distinct tokens: token (n, i) has the same weight P(l|n) exp(z_l) in its class for every n, and none in the others.
+(10) is ``rate`` of `lemma4`; beta comes from Theorem 1 for equal overlaps. The proof also shows that the overlaps are
+equal. The numbers are symbols: K classes, C common tokens and D distinct tokens per class. The paper's map phi numbers
+the distinct tokens: token (n, i) has the same weight P(l|n) exp(z_l) in every class n, and none in other classes.
 """
 
 from __future__ import annotations

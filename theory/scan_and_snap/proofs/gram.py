@@ -1,4 +1,4 @@
-"""Lemmas 13 to 17 and (86)-(93): what the overlaps E = F^T F - I say about E' = I - (I + E)^{-1} and about beta.
+"""Lemmas 13 to 17 and (86)-(93): E' = I - (I + E)^{-1} and beta from the overlaps E = F^T F - I.
 
 E is symmetric with a zero diagonal, and its entries are not negative. E and E' have the same eigenvectors v_i, so that
 a claim on both is a claim on their eigenvalues lambda_i and lambda'_i; ``top`` is |lambda_1|, the largest modulus.
@@ -43,7 +43,7 @@ def difference_bound(top: sp.Expr) -> sp.Expr:
 
 
 def sharp_difference_bound(top: sp.Expr) -> sp.Expr:
-    """Bound of |E' - E| for entries that are not negative, as those of features are; two classes attain it."""
+    """Bound of |E' - E| for non-negative entries, as the features have; two classes attain it."""
     return top**2 / (1 - top**2)
 
 

@@ -1,4 +1,4 @@
-"""Section 5, initial values as a prior: which of two distinct tokens of a class leads, and where the other one stops.
+"""Section 5, initial values as a prior: the leader of two distinct tokens of a class, and the loser's limit.
 
 Start: Theorem 2 (a), zdot_l = p_n f_nl^2 xi_n by eta_Z, with f_nl = P(l|n) exp(z_l)/||c~_n|| and any z(0); for the
 layer's own gradient, the bag form of Lemma 1.
@@ -20,17 +20,17 @@ def threshold(p: sp.Expr, other: sp.Expr) -> sp.Expr:
 
 
 def stop(ratio: sp.Expr) -> sp.Expr:
-    """How far the logit of l' rises while that of l does so without bound; ``ratio`` is (f_l'/f_l)^2 at the start."""
+    """Total rise of the logit of l' if the logit of l rises without bound; ``ratio`` is (f_l'/f_l)^2 at the start."""
     return -sp.log(1 - ratio) / 2
 
 
 def exponent_needed(gain: sp.Expr, wanted: sp.Expr) -> sp.Expr:
-    """B_n that a lead needs to grow from r(0) to ``wanted``, where these two tokens have all attention of the class."""
+    """B_n at which a lead has grown from r(0) to ``wanted``, if the two tokens have all attention of the class."""
     return sp.log(wanted * (1 + gain) / (gain * (1 + wanted))) / 2 + sp.log(wanted / gain) / 2
 
 
 def derive(*, threshold: Claim = threshold, stop: Claim = stop, exponent_needed: Claim = exponent_needed) -> Derivation:
-    """The sign of a lead and of its rate, what is conserved, the loser's limit, and the tie in the true gradient."""
+    """The sign of a lead and of its rate, a conserved quantity, the loser's limit, and the tie in the true gradient."""
     vanishing, signed = joined(_lead(threshold), _limits(stop, exponent_needed), _true_gradient())
     return Derivation(
         statement="Section 5, initial values",
@@ -54,7 +54,7 @@ def derive(*, threshold: Claim = threshold, stop: Claim = stop, exponent_needed:
 
 
 def _lead(threshold):
-    """ln(f_l/f_l'), its rate, and where it is zero."""
+    """ln(f_l/f_l'), its rate, and its zero."""
     p, q, xi, length, weight = positive("p p' xi rho P_n")
     z, y, lead = sp.symbols("z z' s", real=True)
     f, g = p * sp.exp(z) / length, q * sp.exp(y) / length

@@ -1,7 +1,7 @@
 """Exact conservation laws of the flow: sums of rows of Y and Z, unseen tokens, equal columns of Y (after Lemma 1).
 
-The rates are those of the expected J, a mixture of K sequences of any lengths with weights p_i, each with a query m_i,
-a next token n_i and counts N_i of M tokens. They are derived from J in bag form, with symbols for K, M and all else.
+The rates are the gradient of the expected J. It is a mixture of K sequences of any lengths with weights p_i, each with
+a query m_i, a next token n_i and counts N_i of M tokens. J is in bag form, and K, M and all other numbers are symbols.
 """
 
 from __future__ import annotations
@@ -98,5 +98,5 @@ def derive(*, conserved: Claim = conserved) -> Derivation:
 
 
 def _no_target(rate, column):
-    """The rate of a column that is no sequence's next token."""
+    """The rate of a column of Y whose token is never a next token."""
     return rate.replace(lambda one: one == KroneckerDelta(TARGET(index("i", K)), column), lambda one: sp.Integer(0))

@@ -1,8 +1,8 @@
 """LayerNorm that subtracts the mean (Section 3.1): Theorem 2 with centred features, for all K and M.
 
-The feature of class n is f_n = (w_n - mean)/N_n with w_nl = P(l|n) exp(z_l) and N_n = ||w_n - mean||: LN does not see
-the scale of w_n, so that shares c_n of sum one may stand for it. Theorem 1 holds with the Gram matrix of these
-features, and (9) enters as g_n.
+The feature of class n is f_n = (w_n - mean)/N_n with w_nl = P(l|n) exp(z_l) and N_n = ||w_n - mean||. LN ignores the
+scale of w_n, so that shares c_n with sum one can replace it. Theorem 1 holds with the Gram matrix of these features,
+and (9) enters as g_n.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ def rate(
 
 
 def common_pull(m: sp.Expr, p: sp.Expr, other: sp.Expr, spread: sp.Expr) -> sp.Expr:
-    """The pull of n' on the single common token in class n, times N_n^2 N_n'/beta_nn': it loses where positive.
+    """The pull of n' on the single common token in class n, times N_n^2 N_n'/beta_nn'; positive if the token loses.
 
-    ``p`` and ``other`` are its shares in n and n', and ``spread`` is the sum of squares of the other M - 1 shares of n
-    about their mean.
+    ``p`` and ``other`` are the token's shares in n and n'. ``spread`` is the sum of squared deviations of the other
+    M - 1 shares of n from their mean.
     """
     return (p - 1 / m) * (1 - p) * (1 - other) / (m - 1) + spread * (other - 1 / m)
 
@@ -147,7 +147,7 @@ def _distinct(distinct_push):
 
 
 def _common(common_pull):
-    """The common token: its shares are p in n and p' in n', and all other tokens are of one class."""
+    """The common token, with shares p in n and p' in n'; every other token belongs to one class."""
     j, l = index("j", M), index("l", M)
     first, second = entries("c"), entries("d")
     sums = total(first[j], j), total(second[j], j)
@@ -179,7 +179,7 @@ def _common(common_pull):
 
 
 def _signals(least_overlap, border):
-    """beta of equal overlaps, and of two classes, which have one overlap: its sign, by overlaps and by shares."""
+    """The sign of beta, by overlaps and by shares: for equal overlaps, and for two classes with their one overlap."""
     k = sp.Symbol("K", positive=True)
     rho = sp.Symbol("rho", real=True)
     # 1 - rho and 1 + (K - 1) rho are positive where the features are independent.

@@ -1,8 +1,8 @@
 """Lemma 1, (3): the differentials of J for one sequence, by differentiating J at a generic entry.
 
-Nothing but the definition goes in: one-hot X, b = softmax over positions, f = LN(X^T b), alpha = softmax(Y^T f),
-J = log alpha_{x_{T+1}} (1)-(2). The sizes are symbols: M tokens, L = T - 1 positions. Each layer is differentiated by
-itself, from its formula; the chain rule puts them together. One sequence is written out besides, without it.
+The proof uses the definition only: one-hot X, b = softmax over positions, f = LN(X^T b), alpha = softmax(Y^T f),
+J = log alpha_{x_{T+1}} (1)-(2). The sizes are symbols: M tokens, L = T - 1 positions. Each layer is differentiated from
+its formula, and the chain rule joins the derivatives. One sequence is also written out and differentiated directly.
 """
 
 from __future__ import annotations
@@ -167,8 +167,8 @@ def _chain(decoder_rate, attention_rate, bag_rate):
 def _written_out(size, tokens, query, target):
     """J of one sequence as a function of Y and Z, differentiated as a whole, against (3).
 
-    After differentiation exp(z_l), exp(logit_k) and the norm are generators: each becomes a positive symbol, and the
-    one relation between them, that of the norm, is used when the difference is decided.
+    After differentiation exp(z_l), exp(logit_k) and the norm become independent positive symbols. Their only relation
+    defines the norm; it is used to decide the difference.
     """
     Y, Z = matrix("Y", size, size), matrix("Z", size, size)
     X = one_hot(tokens, size)
@@ -189,11 +189,11 @@ def _written_out(size, tokens, query, target):
 
 
 class _Plain:
-    """Replaces the exponentials of logits and of entries of Z by symbols, which stay independent generators."""
+    """Replaces the exponentials of logits and of entries of Z by independent symbols."""
 
     def __init__(self, logits, z):
         self.logits = {sp.exp(entry): sp.Dummy(f"a_{k}", positive=True) for k, entry in enumerate(logits)}
-        # exp(2 z) has to become w^2, which the logarithm does and a search for exp(z) does not.
+        # By the logarithm exp(2 z) becomes w^2; a search for exp(z) would miss it.
         self.weights = {entry: sp.log(sp.Dummy(f"w_{k}", positive=True)) for k, entry in enumerate(z)}
 
     def __call__(self, value: sp.Matrix) -> sp.Matrix:

@@ -1,7 +1,8 @@
 """Lemma 3, (7)-(8) and (24)-(30): the gradient on W = F^T Y, and the decoder gradient that realises it.
 
-F^T F = I + E =: G, a K x K matrix with an inverse: the features are any linearly independent columns of M entries, and
-their unit norm is not used. K and M are symbols: entries at generic indices, and matrix symbols where G is inverted.
+F^T F = I + E =: G is an invertible K x K matrix: the features are any linearly independent columns of M entries, and
+the proof does not use their unit norm. K and M are symbols: entries have generic indices, and the inverse of G is one
+of matrix symbols.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Lemma 5, (31)-(33): the steps of the modified decoder when class n is drawn every time, by induction.
 
-Symbols for M, eta_Y and h: a vector that is constant outside n has two distinct entries, that of n and that of the
-M - 1 others. Row n of W moves by eta_Y (e_n - alpha_n) (Lemma 3).
+M, eta_Y and h are symbols. A vector that is constant outside n has two distinct entries: entry n, and the entry of the
+M - 1 other tokens. Row n of W moves by eta_Y (e_n - alpha_n) (Lemma 3).
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def derive(*, rate: Claim = rate, implicit: Claim = implicit, omega_argument: Cl
     along = sp.diff(implicit(M, growth, ETA, T), T).subs(sp.Derivative(growth, T), rate(M, growth, ETA))
     slope = sp.diff(implicit(M, h, ETA, T), h)
 
-    # w + ln w = argument defines omega; its derivative follows by differentiating that.
+    # w + ln w = argument defines omega; differentiating this equation gives its derivative.
     w = sp.Symbol("w", positive=True)
     closed = sp.log((M - 1) * w) / M
     # In (45) the time enters through M eta_Y t + 1 = (M - 1)(w + ln w + ln(M - 1)): solve the argument for t.

@@ -1,7 +1,7 @@
 """Lemma 7, (46)-(49): the steps h* stay above the flow h, by no more than eta_Y/M.
 
-The paper has 2 eta_Y/M. r(h) = eta_Y/(M - 1 + exp(M h)) is the rate of both (Lemmas 5 and 6). What is decided here are
-the inequalities between rates that the argument in ``steps`` uses, and how sharp the bound is.
+The paper has 2 eta_Y/M. Steps and flow have the rate r(h) = eta_Y/(M - 1 + exp(M h)) (Lemmas 5 and 6). The expressions
+decide the inequalities between rates that the argument in ``steps`` uses, and show that the bound is sharp.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def derive(*, bound: Claim = bound, small_rate_gap: Claim = small_rate_gap) -> D
 
 
 def _limit_of_first_gap(ratio):
-    """Limit for x -> infinity, that is eta_Y -> infinity, with exp(-x) and x exp(-x) as small quantities."""
+    """Limit for x -> infinity (eta_Y -> infinity), with exp(-x) and x exp(-x) as small quantities."""
     small, product = sp.symbols("u v", positive=True)
     scaled = sp.expand(sp.numer(sp.together(ratio)) * sp.exp(-X)) / sp.expand(sp.denom(sp.together(ratio)) * sp.exp(-X))
     scaled = scaled.subs(X * sp.exp(-X), product).subs(sp.exp(-X), small)

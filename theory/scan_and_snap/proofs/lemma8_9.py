@@ -74,7 +74,7 @@ def derive(
     time_bound: Claim = time_bound,
     late_bound: Claim = late_bound,
 ) -> Derivation:
-    """Two crossings (Lemma 8), two stages of h and gamma (Lemma 9), and what is left of Theorem 1 (b)."""
+    """Two crossings (Lemma 8), two stages of h and gamma (Lemma 9), and the corrected Theorem 1 (b)."""
     vanishing, signed = joined(
         _crossings(),
         _excesses(crossing_range, upper_excess, lower_excess),
@@ -226,7 +226,7 @@ def _gamma(gamma_early, gamma_late, time_bound):
 
 
 def _late_order():
-    """gamma where the late stage begins, at the upper crossing exp(x) = (M - 1) x.
+    """gamma at the beginning of the late stage, the upper crossing exp(x) = (M - 1) x.
 
     It tends to 1 for M -> infinity, while ln(tau)/tau tends to 0: Theorem 1 (b) needs ln(M tau).
     """

@@ -1,6 +1,6 @@
-"""How far the steps h* run ahead of the flow h in time: Lemma 7 (a), its third clause, (b), and Remark 2, a false one.
+"""The time by which the flow h lags behind the steps h*: Lemma 7 (a), third clause, (b), and Remark 2, which is false.
 
-The lag after s steps is the time that the flow needs to reach h*(s), less s. In the margin x = M h* one step is
+The lag after s steps is the time at which the flow reaches h*(s), minus s. In the margin x = M h* one step is
 x -> x + d with d = M eta_Y/(M - 1 + exp(x)) (Lemma 5), and (45) gives the time of every margin (Lemma 6).
 """
 
@@ -22,7 +22,7 @@ def increment(m: sp.Expr, x: sp.Expr, step: sp.Expr) -> sp.Expr:
 
 
 def increment_bounds(m: sp.Expr, x: sp.Expr, step: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
-    """Lower and upper bound of what a step adds."""
+    """Lower and upper bound of the lag that a step adds."""
     share = sp.exp(x) / (m - 1 + sp.exp(x))
     return share * step / 2, share * (sp.exp(step) - 1) / 2
 
@@ -33,12 +33,12 @@ def early_lag(m: sp.Expr, x: sp.Expr) -> sp.Expr:
 
 
 def enough() -> sp.Expr:
-    """c of Lemma 7 (a): the lag stays below it while s <= ln(M)/eta_Y."""
+    """c of Lemma 7 (a): the lag stays below c for s <= ln(M)/eta_Y."""
     return sp.Rational(1, 2)
 
 
 def late_slope() -> sp.Expr:
-    """Late, the lag grows like this times the margin, which is ln(M eta_Y s) + o(1)."""
+    """Factor c: late, the lag grows like c times the margin, which is ln(M eta_Y s) + o(1)."""
     return sp.Rational(1, 2)
 
 
@@ -50,7 +50,7 @@ def derive(
     enough: Claim = enough,
     late_slope: Claim = late_slope,
 ) -> Derivation:
-    """The lag's increment, its bounds, what they sum to early, and its growth without bound late."""
+    """The lag's increment and its bounds, their sum over early steps, and the lag's unbounded late growth."""
     eta = STEP * (OTHERS + sp.exp(X)) / M  # the rate for which a step is STEP long
     time = sp.solve(lemma6.implicit(M, X / M, ETA, sp.Symbol("t")), sp.Symbol("t"))[0].subs(ETA, eta)
     # The rate belongs to the step and is the same at both of its ends.

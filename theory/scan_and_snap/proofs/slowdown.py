@@ -1,8 +1,8 @@
 """The factor by which attention moves slower in the full flow than in the modified flow. Not in the paper.
 
 Remark 1 after Lemma 5, (40)-(43), gives 1 - rho, which is the case K = M. Both flows are expanded in t from zero
-weights and a fixed bag, for equal overlaps rho: the logits move at order t^2, so that the features are constants up to
-the order used here. Rates are those of Lemma 1 and Lemma 3, each class with probability 1/K.
+weights, for fixed bags and equal overlaps rho. The features are constants up to the order used here, since the logits
+move at order t^2. The rates come from Lemmas 1 and 3, with probability 1/K for each class.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def slowdown(m: Scalar, k: Scalar, rho: sp.Expr) -> sp.Expr:
 
 
 def first_correction(m: Scalar, k: Scalar, rho: sp.Expr, eta: Scalar) -> sp.Expr:
-    """s_1 of the ratio s (1 + s_1 t + O(t^2)) of the speeds; for the logits it is 2/3 of that."""
+    """s_1 of the ratio s (1 + s_1 t + O(t^2)) of the speeds; the logits have 2/3 s_1 instead."""
     return 3 * eta * rho * (m - k + 1) / (2 * k * m)
 
 
@@ -135,7 +135,7 @@ def _first_order():
         return KroneckerDelta(lemma3.NEXT(of), token) - 1 / m
 
     def pulled(of, token):
-        """G R_0, by which logits grow in the full flow; the modified one has R_0."""
+        """G R_0, the early growth of logits in the full flow; in the modified flow it is R_0."""
         return total(G[of, i] * start(i, token), i)
 
     def first(of, token, logit):
@@ -147,7 +147,7 @@ def _first_order():
         return sp.diff(KroneckerDelta(lemma3.NEXT(n), j) - weight, T).subs(T, 0)
 
     def product(logit):
-        """Coefficients of t and t^2 of V R^T with dV/dt = R: entry o, n is that of f_o in g_n."""
+        """Coefficients of t and t^2 of V R^T with dV/dt = R; entry o, n is the coefficient of f_o in g_n."""
         moved = start(o, j) * T - T**2 / (2 * m) * logit(o, j)
         whole = total(moved * first(n, j, logit), j)
         return sp.diff(whole, T).subs(T, 0), sp.diff(whole, T, 2).subs(T, 0) / 2
@@ -208,9 +208,9 @@ def _late(late_ratio, late_rate):
 
 
 def _explicit(k, m, slowdown, first_correction):
-    """The same from the flows: softmax and features written out, expanded in t by differentiation; eta_Y = 1."""
-    # One token common to all classes and one distinct each: rho is the squared share of the common one. A rational
-    # parametrisation of the circle of shares keeps everything rational.
+    """s and s_1 from the flows: softmax and features are written out and expanded in t; eta_Y = 1."""
+    # One token common to all classes, and one distinct token each: rho is the squared feature of the common token. A
+    # rational parametrisation of the circle of features keeps all expressions rational.
     u = sp.Symbol("u", positive=True)
     common, distinct = 2 * u / (1 + u**2), (1 - u**2) / (1 + u**2)
     rho = common**2

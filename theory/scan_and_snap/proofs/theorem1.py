@@ -1,9 +1,9 @@
 """Theorem 1, (9), (85)-(92): the gradient g_n that the modified decoder sends back, and the sign of xi_n.
 
 From Lemma 5: after the growth h of a class, row n of W = F^T Y is (M - 1) h zeta_n and the residual r_n is
-(M - 1)/(M - 1 + exp(M h)) zeta_n; where visits differ, h is (1 + theta_n) h and the residual (1 + sigma) times that of
-h (Lemma 12, Corollary 1). From Lemma 3: Y = F (F^T F)^{-1} W from a zero start. Then g_n = Y r_n. K and M are symbols:
-sums over tokens and classes, and matrix symbols where F^T F is inverted.
+(M - 1)/(M - 1 + exp(M h)) zeta_n. If visits differ, class n has the growth (1 + theta_n) h and 1 + sigma times this
+residual (Lemma 12, Corollary 1). From Lemma 3: Y = F (F^T F)^{-1} W from a zero start. Then g_n = Y r_n. K and M are
+symbols: sums run over tokens and classes, and the inverse of F^T F is one of matrix symbols.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ def beta(m: sp.Expr, k: Scalar, rho: sp.Expr) -> sp.Expr:
 
 
 def sharp_bound(k: sp.Expr) -> sp.Expr:
-    """(a): xi_n > 0 for every M if |lambda_1(E)| is below this; a star of overlaps fails just above it."""
+    """(a): bound on |lambda_1(E)| below which xi_n > 0 for every M; a star of overlaps fails just above it."""
     return 1 / sp.sqrt(k - 2)
 
 
 def xi_by_blocks(q_1: sp.Expr, q_0: sp.Expr, quadratic: sp.Expr, total: sp.Expr) -> sp.Expr:
-    """(a): xi_n/gamma by g^T S^{-1} g and 1^T S^{-1} g: S has the overlaps of the other classes, g those of n."""
+    """(a): xi_n/gamma from g^T S^{-1} g and 1^T S^{-1} g; S is the other classes' Gram matrix, g has n's overlaps."""
     return (q_1 * quadratic - q_0 * total) / (1 - quadratic)
 
 
@@ -57,7 +57,7 @@ def derive(
     sharp_bound: Claim = sharp_bound,
     xi_by_blocks: Claim = xi_by_blocks,
 ) -> Derivation:
-    """The form of g_n for any overlaps, beta for equal ones, and xi_n > 0 with the sharp condition, for all K and M."""
+    """The form of g_n for any overlaps, beta for equal overlaps, and the sharp condition for xi_n > 0, for all K, M."""
     q_1, q_0 = coefficients(M)
     vanishing, signed = joined(
         _backpropagated(gamma, coefficients, correction),
@@ -125,7 +125,7 @@ def _backpropagated(gamma, coefficients, correction):
     def rest(of, summand):
         return total((1 - KroneckerDelta(of, a)) * summand, a)
 
-    # Visits that differ: h_n = (1 + theta_n) h, and the residual of class n is (1 + sigma) times that of h.
+    # Unequal visits: h_n = (1 + theta_n) h, and the residual of class n is 1 + sigma times the residual at h.
     theta, sigma = entries("theta"), sp.Symbol("sigma", real=True)
     rows = (tokens - 1) * (1 + theta[other]) * H * zeta(other, j)
     left = (1 + sigma) * lemma5.residual(tokens, H) * zeta(n, j)
@@ -208,7 +208,7 @@ def _signs(beta):
 
 
 def _three_classes(q_1, q_0):
-    """xi_1/gamma for K = 3 and any overlaps, by a form that shows its sign.
+    """xi_1/gamma for K = 3 and any overlaps, in a form that shows its sign.
 
     The Gram matrix is positive definite: s = G_23 < 1 and its determinant is a positive symbol.
     """
@@ -225,7 +225,7 @@ def _three_classes(q_1, q_0):
 
 
 def _sharp(q_1, q_0, sharp_bound, xi_by_blocks):
-    """xi_n by the block inverse, the resolvent that shows its sign, the star that shows the bound sharp."""
+    """xi_n by the block inverse; its sign by the resolvent; a star of overlaps, by which the bound is sharp."""
     a, b, x, r = sp.symbols("a b lambda r", positive=True)
     size_of = size("n")
     S, g = sp.MatrixSymbol("S", size_of, size_of), sp.MatrixSymbol("g", size_of, 1)

@@ -23,7 +23,7 @@ def distinct_rate(probability: sp.Expr, share: sp.Expr, xi: sp.Expr) -> sp.Expr:
 
 
 def common_rate(probability: sp.Expr, share: sp.Expr, xi: sp.Expr) -> sp.Expr:
-    """(b): what class n gives to zdot of the single common token, -p_n (1 - f_nl^2) xi_n in units of eta_Z."""
+    """(b): contribution of class n to zdot of the single common token, -p_n (1 - f_nl^2) xi_n in units of eta_Z."""
     return -probability * (1 - share**2) * xi
 
 
@@ -62,7 +62,7 @@ def _xi(n, overlap, b, gamma):
 
 
 def _distinct(distinct_rate):
-    """(a): the row of F at a token that is distinct to n has one entry, that of n."""
+    """(a): the row of F at a distinct token of class n has one nonzero entry, in column n."""
     n, p = index("n", K), index("p", M)
     F, share = entries("F"), sp.Symbol("f", positive=True)
     b, chance, gamma, member = _parts()

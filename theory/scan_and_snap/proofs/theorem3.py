@@ -24,7 +24,7 @@ def bounds(f0_squared: sp.Expr, exponent: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
 
 
 def exponent_rate(probability: sp.Expr, xi: sp.Expr) -> sp.Expr:
-    """B_n' in units of eta_Z: the class probability times xi_n, which (12) as printed leaves out."""
+    """B_n' in units of eta_Z: the class probability, which (12) as printed leaves out, times xi_n."""
     return probability * xi
 
 
@@ -99,7 +99,7 @@ def _bounds(bounds, exponent_rate):
         "lower bound starts at 1": lower.subs(B, 0) - 1,
         "upper bound starts at 1": upper.subs(B, 0) - 1,
         "d ln chi/dB": rate - 2 * f**2,
-        # Sharp: a token that has all attention of its class follows the upper bound.
+        # The upper bound is sharp: a token with all attention of its class follows it.
         "upper bound is reached with all attention": sp.diff(log_up, B) - rate.subs(f, 1),
         "lower bound is reached while f stands still": sp.diff(log_low, B) - rate.subs(f, sp.sqrt(low)),
     }
@@ -107,7 +107,7 @@ def _bounds(bounds, exponent_rate):
 
 
 def _dominant():
-    """Rate of f_0 from the quotient P(l|n) exp(z_l)/norm, against the form whose sign is plain.
+    """Rate of f_0 from the quotient P(l|n) exp(z_l)/norm, against a form with an evident sign.
 
     Token 0 is one of D distinct tokens i, with f_i^2 <= f_0^2; C common ones c fall at the rates v_c.
     """

@@ -1,7 +1,7 @@
 """Theorem 4, (13)-(14), (118)-(133): the accumulated speed Gamma and the growth exponent B, from (10).
 
-One common token of one f_n in all classes, one query, K classes with probability 1/K each. gamma is that of Theorem 1,
-h that of Lemma 6.
+Setting: one common token with equal f_n in all classes, one query, K classes with probability 1/K each. gamma comes
+from Theorem 1, h from Lemma 6.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def full_start_constant(m: sp.Expr, k: sp.Expr, rho: sp.Expr) -> sp.Expr:
 
 
 def unequal_start(first: sp.Expr, second: sp.Expr) -> sp.Expr:
-    """First speed of the common token, two classes with f_1 and f_2, over that by `start_constant` at rho = f_1 f_2."""
+    """Initial speed of the common token in two classes, over its speed by `start_constant` at rho = f_1 f_2."""
     return (1 - (first**2 + second**2) / 2) / (1 - first * second)
 
 
@@ -53,7 +53,7 @@ def exponent(total: sp.Expr, c0: sp.Expr) -> sp.Expr:
 
 
 def common_logit(exponent_value: sp.Expr) -> sp.Expr:
-    """z of the common token, -B; (13) has K(K - 1) terms in its rate and K - 1 in xi, as if it were -K B."""
+    """z of the common token, -B. (13) gives -K B, by K(K - 1) terms in its rate and K - 1 in xi."""
     return -exponent_value
 
 
@@ -71,7 +71,7 @@ def decoder_rate_sign(m: sp.Expr, x: sp.Expr) -> sp.Expr:
 
 
 def late_margin(k: sp.Expr, nu: sp.Expr) -> sp.Expr:
-    """ln(M eta_Y t/K) from which on 4 Gamma > 1, up to M/(M - 1): what (132) asks for, nu = eta_Y/eta_Z."""
+    """Least ln(M eta_Y t/K) with 4 Gamma > 1, up to a factor M/(M - 1): the condition of (132), nu = eta_Y/eta_Z."""
     return sp.sqrt(nu / (2 * k))
 
 
@@ -150,7 +150,7 @@ def derive(
 def _constant(speed_constant):
     """xi and zdot of the common token to leading order, from Theorems 1 and 2.
 
-    The limits M -> infinity and rho -> 0 are values at 0 of functions that are continuous there.
+    The limits M -> infinity and rho -> 0 are values of continuous functions at 0.
     """
     z, share = sp.Symbol("z", real=True), sp.Symbol("rho", positive=True)
     inverse = sp.Symbol("i", positive=True)  # 1/(M - 1)
@@ -169,7 +169,7 @@ def _constant(speed_constant):
 
 
 def _start(start_constant, full_start_constant):
-    """The common token's first speed by Theorems 1 and 2, f^2 = rho, against that of -B, whose slope is 1/C_0."""
+    """The common token's initial speed by Theorems 1 and 2, f^2 = rho, against the initial slope 1/C_0 of B."""
     share, m = sp.Symbol("rho", positive=True), OTHERS + 1
     one, n = sp.Symbol("xi", positive=True), index("n", theorem2.K)
     falling = total(theorem2.common_rate(1 / theorem2.K, sp.sqrt(share), one), n)
@@ -182,7 +182,7 @@ def _start(start_constant, full_start_constant):
 
 
 def _unequal(start_constant, unequal_start):
-    """Two classes in which the common token has different f_n: the same xi, which `lemma4` weighs by 1 - f_n^2."""
+    """Two classes with different f_n of the common token: they share xi, and `lemma4` weighs it by 1 - f_n^2."""
     less, more, one, m = sp.Symbol("f", positive=True), sp.Symbol("d", positive=True), sp.Symbol("xi"), OTHERS + 1
     first, second = less, less + more
     speed = sum(theorem2.common_rate(sp.Rational(1, 2), f, one) for f in (first, second))
@@ -209,7 +209,7 @@ def _exponent(exponent, common_logit):
         "dB/dt = eta_Z xi": along(B) - ETA_Z * xi.subs(total, value),
         "dz/dt = -eta_Z xi": along(z) + ETA_Z * xi.subs(total, value),
     }
-    # exp(4 z) is rational in Gamma; the logarithm has to be undone before the difference is one.
+    # Undo the logarithm first: exp(4 z), and so the difference, is rational in Gamma.
     vanishing = {name: sp.simplify(difference) for name, difference in wrong_by.items()}
     vanishing["B(0) = 0"] = exponent(sp.Integer(0), c0)
     vanishing["z(0) = 0"] = common_logit(exponent(sp.Integer(0), c0))

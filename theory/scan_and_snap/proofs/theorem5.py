@@ -58,7 +58,7 @@ def derive(
 ) -> Derivation:
     """Y solves the modified flow from zero, and the residuals fall like 1/t.
 
-    All K and M; ``sizes`` are pairs (K, M) at which the flow is written out besides.
+    The proof is for all K and M; ``sizes`` are pairs (K, M) at which the flow is also written out.
     """
     vanishing, signed = _critical_point(steps_needed)
     own, mean = sp.symbols("h_n hbar", positive=True)
@@ -160,7 +160,7 @@ def _critical_point(steps_needed):
     norm = lemma5.residual(M, X / M) ** 2 * (at**2 + OTHERS * off**2)
     step = sp.Symbol("s", positive=True)
     exact = sp.solve(lemma6.implicit(M, X / M, ETA, step / K), step)[0].subs(sp.exp(X), power)
-    # y <= M/eps and x <= ln(M/eps): what is left of the claim.
+    # The rest of the claim: y <= M/eps and x <= ln(M/eps).
     left = steps_needed(K, ETA, eps, M) - exact.subs({power: M / eps, X: sp.log(M / eps)})
     more = sp.Symbol("g", nonnegative=True)  # ln(M/eps)
     vanishing = {
