@@ -1,8 +1,8 @@
-"""Our theorems on the layer of Scan and Snap that are not in the paper; they stand in its register, and say so.
+"""Our own theorems on the layer of Scan and Snap; the paper's register lists them as "(not in the paper)".
 
-`statements` has them: the transition's time, the length from which finite sequences have Theorem 2's signs, late
-attention, the true gradient, and closed forms under options of training. `proofs` derives them, `late_attention`,
-`late` and `lengths` measure, `views` and `questions` show them on pages.
+`statements` has the theorems: the transition's time, the least length at which finite sequences have Theorem 2's signs,
+late attention, the true gradient, and closed forms under options of training. `proofs` derives them. `late_attention`,
+`late` and `lengths` measure; `views` and `questions` show them on pages.
 """
 
 from yzflow.paper import Paper, later

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from dynamics.support import checks
 
-START = -12.0  # ln t from which on the first terms of the series are no longer exact to rounding
+START = -12.0  # Integration starts at this ln t: up to here the first terms of the series are exact up to rounding.
 
 
 def late_flow(

@@ -1,14 +1,14 @@
-r"""Late attention in a clock in which probabilities drop out: the flow, and the trap in which the logit falls for ever.
+r"""Late attention in a clock without probabilities: the flow, and a trap region in which the logit falls for ever.
 
-K < M equal classes with one common token and equal distinct ones. With c = f_common, d = |f_distinct|, w = c/d, the
-gaps A, B and C of Y's rows (`proofs.late_full_flow`) and kappa = exp(d B + c C), which is p/q,
-the flow of Lemma 1 (3) is in the clock d sigma = (eta_Y M q/K) dt
+The setting is K < M equal classes with one common token and equal distinct tokens. Let c = f_common, d = |f_distinct|,
+w = c/d and kappa = p/q = exp(d B + c C), with the gaps A, B and C of Y's rows (`proofs.late_full_flow`). In the clock
+d sigma = (eta_Y M q/K) dt the flow of Lemma 1 (3) is
 
     A' = (d/M)(K kappa + M - K),   B' = (d/M)(1 - kappa),   C' = c,   (ln w)' = -a c^2 d A N,
     N = (K - 1) kappa + (M - K)(1 - C/(w A) + B/A),   a = (1 + 1/(K D)) eta_Z K/(eta_Y M),
 
-D the number of distinct tokens of a class. Nothing in it is large or small, so that it can be integrated, and enclosed
-in balls, to ln t of some hundreds. Proofs: `yzflow_beyond_scan_and_snap.proofs.late_exponent`, ``late_start``
+D is the number of distinct tokens of a class. No term is large or small, so that the flow can be integrated, and
+enclosed in balls, to ln t of some hundreds. Proofs: `yzflow_beyond_scan_and_snap.proofs.late_exponent`, ``late_start``
 and ``late_larger_start``.
 Paper: Tian, Wang, Chen, Du (2023), arXiv 2305.16380.
 """
@@ -41,21 +41,21 @@ RISES_AT = 10.5
 
 
 class LateAttention:
-    """The flow above, for `yzflow.integrate` and `yzflow.enclose`, which take its time for sigma.
+    """The flow above, for `yzflow.integrate` and `yzflow.enclose`; their time is sigma.
 
     Parameters
     ----------
     n_classes, vocab_size : int
         2 <= K < M.
     ratio : float
-        w at the start, positive; that of the double nearest to its logarithm.
+        w at the start, positive. The flow starts at the double nearest to ln w.
     speed : float
         a, positive.
 
     Attributes
     ----------
     initial : mapping
-        A, B, C, log_w, and lag, which is (eta_Y t/K) exp(-(margin over a token that never occurs)); all but log_w zero.
+        A, B, C, log_w, and lag = (eta_Y t/K) exp(-(margin over a token that never occurs)); all but log_w are zero.
     """
 
     def __init__(self, *, n_classes: int, vocab_size: int, ratio: float, speed: float):
@@ -96,7 +96,7 @@ class LateAttention:
         A, B, C, _, lag = _entries(state)
         d, c, gap = _features(state)
         kappa = np.exp(gap)
-        # The logit's pull, c A N, which has a value where A = 0.
+        # The logit's pull, c A N, in a form without a division by A = 0.
         pull = c * ((k - 1) * kappa * A + free * (A + B)) - free * d * C
         turn = -self.speed * (c * d) ** 2 * pull  # the angle of the features, tan(angle) = w
         dA, dB = d * (k * kappa + free) / m, d * (1 - kappa) / m
@@ -123,10 +123,7 @@ class LateAttention:
         return m * square <= int(late_start.most_start()) or (2 * k <= m and larger)
 
     def conditions(self, state: Mapping[str, Any]) -> dict[str, Any]:
-        """The five conditions of the trap as numbers that are positive inside, at A > 0.
-
-        Of floats, and of the quantities of an enclosure's moment.
-        """
+        """The trap's five conditions as numbers, positive inside, at A > 0; for floats or an enclosure's quantities."""
         k, m, a = self.n_classes, self.vocab_size, self.speed
         A, B, C, log_w, _ = _entries(state)
         d, _, gap = _features(state)
@@ -167,9 +164,9 @@ def _features(state: Mapping[str, Any]) -> tuple[Any, Any, Any]:
 
 
 def rising(runs: Runs, level: str) -> float:
-    """Share of times of some random settings, from a zero decoder on, at which the common token's logit does not fall.
+    """Share of times, over random flows from a zero decoder, at which the common token's logit does not fall.
 
-    The settings are those of `random_settings`, at 200 values of sigma up to 30. The audit's setting changes nothing.
+    The flows come from `random_settings`, at 200 values of sigma up to 30. The audit's setting changes nothing.
     """
     return _rising()
 
@@ -178,8 +175,8 @@ def rising(runs: Runs, level: str) -> float:
 def _rising() -> float:
     share = []
     for flow in random_settings(SETTINGS, _SEED):
-        found = integrate(flow, t_end=_END, times=np.linspace(0, _END, 201)[1:]).dataset
-        falls = flow.conditions({name: found[name].values for name in flow.initial})["the logit falls"]
+        path = integrate(flow, t_end=_END, times=np.linspace(0, _END, 201)[1:]).dataset
+        falls = flow.conditions({name: path[name].values for name in flow.initial})["the logit falls"]
         share.append((falls <= 0).mean())
     return float(np.mean(share))
 
@@ -195,16 +192,16 @@ def unbroken_fall(runs: Runs, level: str) -> float:
 @functools.cache
 def _pull_of_counter_example() -> float:
     flow = LateAttention.of(**COUNTER_EXAMPLE)
-    found = integrate(flow, t_end=RISES_AT, times=[RISES_AT], rtol=1e-10, atol=1e-13).dataset
-    return float(flow.conditions({name: found[name].values for name in flow.initial})["the logit falls"][0])
+    path = integrate(flow, t_end=RISES_AT, times=[RISES_AT], rtol=1e-10, atol=1e-13).dataset
+    return float(flow.conditions({name: path[name].values for name in flow.initial})["the logit falls"][0])
 
 
 def random_settings(number: int, seed: int) -> list[LateAttention]:
     """K from 2 to 20, M - K from 1 to 1000, w at the start from 0.1 to 10 and a (M - K) from 0.001 to 10."""
     rng = np.random.default_rng(checks.integer("seed", seed, minimum=0))
-    found = []
+    flows = []
     for _ in range(checks.integer("number", number, minimum=1)):
         k, free = int(rng.integers(2, 21)), round(10 ** rng.uniform(0, 3))
         ratio, speed = 10 ** rng.uniform(-1, 1), 10 ** rng.uniform(-3, 1) / free
-        found.append(LateAttention(n_classes=k, vocab_size=k + free, ratio=ratio, speed=speed))
-    return found
+        flows.append(LateAttention(n_classes=k, vocab_size=k + free, ratio=ratio, speed=speed))
+    return flows

@@ -1,4 +1,4 @@
-"""Signs over finite sequences by enumeration of all bags, against the lengths that balls decide."""
+"""Checks of `long_enough`, which decides lengths by ball arithmetic, against an enumeration of all bags."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from dynamics.support import distributions
 from theory.scan_and_snap.bounds import inner_coefficients
 from theory.statements import Runs
 
-# One query, with attention logits: a rare token, tokens of the order of their class, two classes that differ, and
-# attention that has moved.
+# Tasks with one query, as (shares, M, attention logits): a rare token, frequent tokens, two unlike classes, and moved
+# attention.
 SMALL = (
     (((0.3, 0.65, 0.05, 0), (0.4, 0, 0, 0.6)), 5, (0, 0, 0, 0)),
     (((0.5, 0.5, 0), (0.3, 0, 0.7)), 12, (0, 0, 0)),
@@ -25,7 +25,7 @@ SMALL = (
 
 
 def enumerated_rates(classes: SequenceClasses, length: int, logits: ArrayLike, *, trained: bool = False) -> np.ndarray:
-    """v_l of `long_enough`, modified or trained, one query, in floats: the sum over all bags of `dynamics`."""
+    """v_l of `long_enough` for one query, by a sum over all bags in floats; modified decoder unless ``trained``."""
     gains = np.exp(logits)
     pulls = classes.probabilities.toarray() * gains
     features = pulls / np.linalg.norm(pulls, axis=1, keepdims=True)
@@ -46,17 +46,17 @@ def enumerated_rates(classes: SequenceClasses, length: int, logits: ArrayLike, *
 
 
 def wrong_lengths(runs: Runs, level: str) -> float:
-    """Share of the lengths around `long_enough`, of four small tasks, at which the signs are not as it says."""
+    """Share of lengths around the result of `long_enough`, for four small tasks, at which it is wrong on the signs."""
     return _wrong_lengths(_long_enough(), False, SMALL)
 
 
 def wrong_first_lengths(runs: Runs, level: str) -> float:
-    """The same of the first moves, where the same sequences make the decoder, of two of them that need few tokens."""
+    """`wrong_lengths` for the first moves, with a decoder trained by the same sequences, for the first two tasks."""
     return _wrong_lengths(_long_enough(), True, SMALL[:2])
 
 
 def _long_enough() -> Callable[..., Any]:
-    """`yzflow_enclose.scan_and_snap.long_enough.long_enough`, which computes in balls."""
+    """The function `yzflow_enclose.scan_and_snap.long_enough.long_enough`, in ball arithmetic."""
     return distributions.bring(distributions.LONG_ENOUGH, "`long_enough`").long_enough
 
 

@@ -18,7 +18,7 @@ def _long_enough(*arguments: Any, **options: Any) -> Any:
 
 
 def lengths(k: int, m: int, common: list[float]) -> dict[str, Any]:
-    """From which T on Theorem 2's signs hold in expectation, for classes with one common token, and to order 1/T."""
+    """Least T with Theorem 2's signs in expectation, for classes with one common token; also to order 1/T."""
     rows = []
     for share in common:
         classes = SequenceClasses.single_common_token(k, m, common=share)
@@ -33,10 +33,10 @@ def lengths(k: int, m: int, common: list[float]) -> dict[str, Any]:
 
 
 def moved_lengths(k: int, m: int, common: float, eta_y: float, eta_z: float, by_peak: list[float]) -> dict[str, Any]:
-    """The same while attention moves as the theory's flow has it: at times in units of t*, and at the start."""
+    """Least T as in `lengths`, for the attention of the theory flow at the start and at times in units of t*."""
     classes = SequenceClasses.single_common_token(k, m, common=common)
     peak = decoder.transition_time(vocab_size=m, n_classes=k, eta_y=eta_y)
-    times = [0.0, *(peak * one for one in by_peak)]
+    times = [0.0, *(peak * ratio for ratio in by_peak)]
     flow = gradient_flow(classes, eta_y=eta_y, eta_z=eta_z, t_end=times[-1], times=times, decoder="theory").dataset
     rows = []
     for place, time in enumerate(times):

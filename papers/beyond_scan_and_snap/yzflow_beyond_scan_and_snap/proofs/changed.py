@@ -1,7 +1,7 @@
 """The closed forms under options: weight decay, label smoothing, temperature, a schedule, momentum. Not in the paper.
 
-Everything starts from Lemma 3, by which row n of W = F^T Y moves by the residual of class n alone, from Lemma 5's line
-w_n = x (e_n - 1/M), x = M h, and from gamma of Theorem 1 as what class n sends back of it.
+The proof starts from three results. By Lemma 3 only the residual of class n moves row n of W = F^T Y. By Lemma 5 this
+row stays on the line w_n = x (e_n - 1/M), x = M h. By Theorem 1 gamma is the signal that class n sends back.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def smoothed_bound(m: sp.Expr, eps: sp.Expr) -> sp.Expr:
 
 
 def smoothed_time(m: sp.Expr, x: sp.Expr, eps: sp.Expr) -> sp.Expr:
-    """eta_Y s at which a class has the margin x, s the time of the class."""
+    """eta_Y s at the margin x, with s the time of the class."""
     a = m - 1
     rest = m - eps * a
     return a / rest * x - (a / rest + 1 / eps) * sp.log((rest - eps * sp.exp(x)) / (rest - eps))
@@ -74,7 +74,7 @@ def cooled_rate(eta_z: sp.Expr, tau: sp.Expr) -> sp.Expr:
 
 
 def momentum_clock(t: sp.Expr, mu: sp.Expr) -> sp.Expr:
-    """How far the heavy-ball flow has come under a constant gradient, in units of it."""
+    """Distance of the heavy-ball flow under a constant gradient, in units of the gradient."""
     return (t - (1 - sp.exp(-(1 - mu) * t)) / (1 - mu)) / (1 - mu)
 
 
@@ -104,7 +104,7 @@ def derive(
     momentum_clock: Claim = momentum_clock,
     momentum_steps: Claim = momentum_steps,
 ) -> Derivation:
-    """Each closed form put into the equation that it solves."""
+    """Each closed form, inserted into its equation."""
     # Class n has the logits x (1 - 1/M) for its own next token, and -x/M for each of the m others.
     own = (1 - EPS) + EPS / M - sp.exp(X) / (OTHERS + sp.exp(X))
     other = EPS / M - 1 / (OTHERS + sp.exp(X))

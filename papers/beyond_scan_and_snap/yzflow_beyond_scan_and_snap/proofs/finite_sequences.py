@@ -1,8 +1,8 @@
 r"""The expected step over finite sequences: to order 1/T, between bounds at every T, and for rare tokens.
 
-Start: the bag form of Lemma 1, v_l = E[f_l g_l - f_l^2 (f . g)] with f = (a N)/||a N||, a_l = exp(z_l) of the attention
-logits, for a signal g that stands still and counts N of S = T - 1 independent draws from P(.|n). The lengths that
-follow for given classes are those of `yzflow_enclose.scan_and_snap.long_enough`.
+Start: the bag form of Lemma 1, v_l = E[f_l g_l - f_l^2 (f . g)] with f = (a N)/||a N|| and a_l = exp(z_l) for the
+attention logits z_l. The signal g is constant, and N counts S = T - 1 independent draws from P(.|n).
+`yzflow_enclose.scan_and_snap.long_enough` computes the resulting lengths for given classes.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def _drift(drift, own_drift):
 
 
 def _bounds(remainder):
-    """c on r: what it is, that it is positive, and that it falls."""
+    """c as a function of r: its form, its sign (positive) and its slope (negative)."""
     y = sp.Symbol("r", positive=True)
     x = y**2 - 1
     vanishing, signed = {}, {}
@@ -142,7 +142,7 @@ def _bounds(remainder):
 
 
 def _rare(rare_limit):
-    """One l among S draws, with g_l = kappa p_l."""
+    """Bags with one token l among S draws, with g_l = kappa p_l."""
     p, along, square, kappa = sp.symbols("p A Q kappa", positive=True)
     norm = 1 + square
     found = kappa * p / sp.sqrt(norm) - (kappa * p + along) / norm ** sp.Rational(3, 2)

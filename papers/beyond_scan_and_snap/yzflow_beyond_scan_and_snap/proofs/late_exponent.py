@@ -1,12 +1,12 @@
 r"""The exponent of ln t for K < M, proved where the logit falls from some time on; and when it does. Not in the paper.
 
-Setting, A, B, C, p and q are those of `late_full_flow`; D equal distinct tokens a class count as one. K < M, w = c/d,
+Setting, A, B, C, p and q are as in `late_full_flow`; D equal distinct tokens of a class count as one. K < M, w = c/d,
 u = dA, kappa = p/q = exp(dB + cC), and
 
     R = C/(w A),   b = -B/A,   N = (K - 1) kappa + (M - K)(1 - R - b),   a = (1 + 1/(K D)) eta_Z K/(eta_Y M).
 
-The clock is sigma, d sigma = (eta_Y M q/K) dt; a dash is d/d sigma. In it probabilities drop out except for kappa, and
-the logit of the common token falls where N > 0.
+The clock is sigma, d sigma = (eta_Y M q/K) dt; a dash is d/d sigma. In this clock kappa is the only function of
+probabilities left, and the logit of the common token falls if N > 0.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MORE, LESS = sp.symbols("e f", nonnegative=True)
 
 
 def pull(m: Scalar, k: Scalar, kappa: Scalar, ratio: Scalar, lead: Scalar) -> sp.Expr:
-    """N, whose sign is that with which the common token's logit falls; ``ratio`` is R, ``lead`` is b."""
+    """N: the common token's logit falls if N > 0 and rises if N < 0; ``ratio`` is R, ``lead`` is b."""
     return (k - 1) * kappa + (m - k) * (1 - ratio - lead)
 
 
@@ -178,7 +178,7 @@ _CLASSES = K_ * KAPPA + M_ - K_
 
 
 def flow_of(rates: Claim) -> Flow:
-    """Lemma 1's rates, p = kappa q, over eta_Y M q/K; ln w moves by eta_Y M a/(eta_Z K) of what z does."""
+    """Lemma 1's rates over eta_Y M q/K, with p = kappa q; ln w moves eta_Y M a/(eta_Z K) times as fast as z."""
     found = rates(M_, K_, _C, _D, A, -LEAD * A, R * W * A)
     dA, dB, dC, dz = (sp.sympify(entry).subs(P, KAPPA * Q) for entry in found)
     over = K_ / (ETA_Y * M_ * Q)
@@ -351,7 +351,7 @@ def _foot(ledge: Claim) -> sp.Expr:
 
 
 def of_sizes(expression: sp.Expr) -> sp.Expr:
-    """With sizes that make its terms show their sign."""
+    """Insert sizes K and M in a form in which each term shows its sign."""
     return sp.sympify(expression).subs(_SIZES)
 
 

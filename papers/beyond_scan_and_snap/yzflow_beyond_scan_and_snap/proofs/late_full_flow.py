@@ -44,7 +44,7 @@ def ratio(m: sp.Expr, rho: sp.Expr) -> sp.Expr:
 
 
 def orbit(k: sp.Expr, w: sp.Expr, A: sp.Expr) -> sp.Expr:
-    """K = M: what stays constant, with w = c/d."""
+    """K = M: the conserved quantity, with w = c/d."""
     return 1 / w**2 - 2 * sp.log(w) - (k - 1) * (1 + 1 / k) * ETA_Z / ETA_Y * A**2
 
 
@@ -79,7 +79,7 @@ def derive(
     theory_time: Claim = theory_time,
     sizes: Sequence[tuple[int, int]] = ((2, 3), (3, 5), (3, 3)),
 ) -> Derivation:
-    """The reduced system from Lemma 1 and what follows from it; for ``sizes`` (K, M) it is written out, too."""
+    """The reduced system from Lemma 1, with its consequences; at ``sizes`` (K, M) it is also written out."""
     vanishing, signed = joined(
         _reduced(rates),
         *(_reduction(k, m, rates) for k, m in sizes),
@@ -203,7 +203,7 @@ def _reduction(k, m, rates):
 
 
 def _frozen(rates, ratio):
-    """The difference of the two margins, its point of rest, and the signs that hold it there."""
+    """The difference of the two margins, its fixed point, and the signs that make the fixed point stable."""
     k, m, more = sp.symbols("K M j", positive=True)
     c, d = sp.sqrt(RHO), sp.sqrt(1 - RHO)
     dA, dB, dC, _ = rates(m, k, c, d, *sp.symbols("A B C"))
@@ -233,7 +233,7 @@ def _orbit(rates, orbit):
 
 
 def _ahead(rates, orbit, lead, theory_rate, theory_time):
-    """K = M: the theory's x = M h in the orbit, and what exp(A) + (K - 1) A gains on exp(x) + (K - 1) x."""
+    """K = M: the theory's x = M h in the orbit, and the lead of exp(A) + (K - 1) A over exp(x) + (K - 1) x."""
     k, w, x, A, d = sp.symbols("K w x A d", positive=True)
     accumulated = theorem4.accumulated(k, k, ETA_Y, ETA_Z, x / k)
     of_theory = 2 * (1 + 1 / k) * (theory_time(k, k, w**2) - theory_rate(k, k) * accumulated)

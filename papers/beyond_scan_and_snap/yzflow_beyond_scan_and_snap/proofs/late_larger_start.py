@@ -1,7 +1,7 @@
 r"""Late attention for 2 K <= M falls at all times from a zero decoder with max(K, 8) w(0)^2 <= 1. Not in the paper.
 
-As `late_start`, whose setting, symbols and motion these are, with a bound of kappa that does not grow with M: the
-difference of the two margins is taken against that of features that stand where they are.
+Setting, symbols and equations of motion are as in `late_start`, but the bound of kappa does not grow with M: the
+difference of the two margins is compared with its value for features frozen at the present state.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ def most_starts(k: Scalar) -> tuple[sp.Expr, sp.Expr]:
 
 
 def least_kappa() -> sp.Expr:
-    """A bound that kappa stays above."""
+    """Lower bound of kappa."""
     return sp.Rational(1, 2)
 
 
 def most_lag() -> sp.Expr:
-    """A bound that delta = kappa - 1 - M w^2 stays below."""
+    """Upper bound of delta = kappa - 1 - M w^2."""
     return sp.Integer(1)
 
 
 def most_excess(m: Scalar) -> Scalar:
-    """A bound that u delta stays below."""
+    """Upper bound of u delta."""
     return m
 
 
 def most_drive(m: Scalar, k: Scalar) -> sp.Expr:
-    """A bound that a M (w u)^2 N stays below, for the N of the least kappa."""
+    """Upper bound of a M (w u)^2 N, with N at the least kappa."""
     return m - k / 2
 
 
@@ -71,7 +71,7 @@ def derive(
     least_along: Claim = least_along,
     most_lead: Claim = most_lead,
 ) -> Derivation:
-    """Six inequalities that hold at the start and of which none can fail before another."""
+    """Six inequalities: all hold at the start, and none can be the first to fail."""
     flow = late_exponent.flow_of(rates)
     vanishing, signed = joined(
         late_start.motion(flow, pull),
@@ -111,7 +111,7 @@ def derive(
 
 
 def _wide(expression: sp.Expr) -> sp.Expr:
-    """With sizes, M >= 2 K, that make its terms show their sign."""
+    """Insert sizes with M >= 2 K in a form in which each term shows its sign."""
     return sp.sympify(expression).subs(_WIDE)
 
 
@@ -127,7 +127,7 @@ def _integrated(flow: late_exponent.Flow, least_along: Claim, most_lead: Claim) 
 
 
 def _above_tangent(kappa: sp.Expr, slope: sp.Expr) -> sp.Expr:
-    """Below kappa ln kappa, a convex function whose slope at exp(slope - 1) is ``slope``."""
+    """Tangent of kappa ln kappa with this slope, at exp(slope - 1); it lies below, since the function is convex."""
     return slope * kappa - sp.exp(slope - 1)
 
 

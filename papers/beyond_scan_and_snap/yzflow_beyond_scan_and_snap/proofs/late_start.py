@@ -1,7 +1,7 @@
 r"""Late attention for K < M falls at all times from a zero decoder with M w(0)^2 <= 1. Not in the paper.
 
-Setting, symbols and the clock sigma are those of `late_exponent`. With y = w^2, u = dA, G = K kappa + M - K and
-f = a w^2 u^2 M N, which has the sign of N, the flow reads (a dot is (M A/d) d/d sigma)
+Setting, symbols and the clock sigma are as in `late_exponent`. Let y = w^2, u = dA, G = K kappa + M - K and
+f = a w^2 u^2 M N, which has the sign of N. With a dot for (M A/d) d/d sigma the flow is
 
     u. = u (G + y f/(1 + y)),   y. = -2 y f,   (ln kappa). = -u (delta + y (R + b) f/(1 + y)),
     (R + b). = M - 1 + kappa - (R + b) G + R f,   delta = kappa - 1 - M y.
@@ -35,17 +35,17 @@ def most_start() -> sp.Expr:
 
 
 def least_kappa() -> sp.Expr:
-    """A bound that kappa stays above."""
+    """Lower bound of kappa."""
     return sp.Rational(1, 2)
 
 
 def most_excess(m: Scalar) -> Scalar:
-    """A bound that u (kappa - 1 - M w^2) stays below."""
+    """Upper bound of u (kappa - 1 - M w^2)."""
     return m
 
 
 def most_drive(m: Scalar, k: Scalar) -> sp.Expr:
-    """A bound that a M (w u)^2 N stays below, for the N of the least kappa."""
+    """Upper bound of a M (w u)^2 N, with N at the least kappa."""
     return (1 + 1 / m) * (m - k / 2)
 
 
@@ -82,7 +82,7 @@ def derive(
     least_along: Claim = least_along,
     most_lead: Claim = most_lead,
 ) -> Derivation:
-    """Five inequalities that hold at the start and of which none can be the first to fail."""
+    """Five inequalities: all hold at the start, and none can be the first to fail."""
     flow = late_exponent.flow_of(rates)
     vanishing, signed = joined(
         motion(flow, pull),
@@ -183,7 +183,7 @@ def _integrated(
 
 
 def integrands(flow: Flow) -> Vanishing:
-    """Derivatives of C/w - B, where C/w falls by less than C' would have it, as w falls, and of b A; ln kappa."""
+    """Identities for the derivatives of C/w - B and b A, and for ln kappa; as w falls, (C/w)' exceeds C'/w."""
     return {
         "integrals: C/w - B": flow.of((R + LEAD) * A) - (flow.C / W - flow.B) + flow.w / W * R * A,
         "integrals: ln kappa": -_D * LEAD * A + W * _D * R * W * A - _U * (_Y * R - LEAD),
@@ -226,7 +226,7 @@ def _excess(most_start: Claim, most_excess: Claim, least_along: Claim) -> tuple[
 
 
 def _split(top: sp.Expr) -> sp.Expr:
-    """The largest x at which delta = (1 + x)/3 and delta <= top - x go together."""
+    """The largest x that satisfies both delta = (1 + x)/3 and delta <= top - x."""
     return (3 * top - 1) / 4
 
 

@@ -1,6 +1,6 @@
 """The exact peak of gamma, between scanning and snapping. Not in the paper, which brackets it in Theorem 1 (b).
 
-gamma is that of Theorem 1 and h that of Lemma 6, both as functions of the margin x = M h.
+gamma comes from Theorem 1 and h from Lemma 6, both as functions of the margin x = M h.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def derive(*, peak_margin: Claim = peak_margin, peak_time: Claim = peak_time, pe
     by_w = {OTHERS: W * sp.exp(W + 1)}
     u = peak_margin(W)
     at_peak = {X: u}
-    # The derivative's sign is that of M - 1 - (x - 1) exp(x), which falls with x.
+    # The derivative has the sign of M - 1 - (x - 1) exp(x), which falls with x.
     deciding = OTHERS - (X - 1) * sp.exp(X)
     time = peak_time(m, K, ETA, u)
     vanishing = {

@@ -1,8 +1,8 @@
 r"""Theorem 2(a) for the true decoder gradient and frozen features: early, late, and for equal overlaps at all times.
 
-Not in the paper, whose theorem is for the modified gradient. Y = F V with V' = R/K, rows r_n = e_n - alpha_n; the
-logits of class n are L_n = V_n + H_n with H_n = sum_{n' != n} G_nn' V_n', the part that it has from its overlaps. A
-distinct token of class n moves at f_nl^2 xi_n with
+Not in the paper, whose theorem is for the modified gradient. Y = F V with V' = R/K, rows r_n = e_n - alpha_n. The
+logits of class n are L_n = V_n + H_n; H_n = sum_{n' != n} G_nn' V_n' is the contribution of its overlaps. A distinct
+token of class n moves at f_nl^2 xi_n with
 
     xi_n = -sum_{n' != n} G_nn' V_n'.r_n = -H_n.r_n = sum_j alpha_n(j) (H_n(j) - H_n(n)).
 """
@@ -49,7 +49,7 @@ def even_xi(m: sp.Expr, k: sp.Expr, q: sp.Expr, more: sp.Expr, h: sp.Expr, a: sp
 
 
 def three_sum(g: sp.Expr, h: sp.Expr, x: sp.Expr, z: sp.Expr) -> sp.Expr:
-    """H_n(i) + H_n(j) - 2 H_n(n) for K = M = 3: g, h the overlaps of n with i and j, x, z what these gave to n."""
+    """H_n(i) + H_n(j) - 2 H_n(n) for K = M = 3, with n's overlaps g, h with i, j, and their contributions x, z to n."""
     return 3 * (g * x + h * z)
 
 
