@@ -1,4 +1,4 @@
-"""Trajectories put together from what a simulator recorded: every state whole, or, of a large run, its observables."""
+"""Trajectories from the records of a simulator: all states, or the observables alone of a large run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dynamics.support.limits import current
 from dynamics.support.provenance import provenance
 from dynamics.trajectory import EMBEDDING, FORMAT, Trajectory
 
-# Of a `LargeRecord` at each time: the heads of two arrays, three numbers, and where lists hold them.
+# Bytes of a `LargeRecord` at each time: the heads of two arrays, three numbers, and five pointers in lists.
 _OBJECTS = 2 * 112 + 3 * 32 + 5 * 8
 _ATTENTION = {"long_name": "expected attention", "units": "1"}
 _Z = {"long_name": "attention logit", "units": "1"}
@@ -46,10 +46,10 @@ def assemble(
     Parameters
     ----------
     bags : Bags
-        What loss and attention are measured on.
+        Bags on which loss and attention are measured.
     times : (n,) float
     states : States
-        What was recorded at these times.
+        States at these times.
     loss : (n,) float, optional
         The expected loss there, if it is known.
     kind : str
@@ -67,7 +67,7 @@ def assemble(
     support = observables.support_of(bags, first.Z.shape[1])
     logits = weights.Z if first.temperature == 1 else weights.Z / first.temperature
     if loss is None:
-        # In the precision of the run, which may be another than that of its start.
+        # In the precision of the run, which the start need not have.
         objective = bare(parameters.get("criterion", "cross-entropy"))
         problem = Problem(bags, first, objective, weights.Z.dtype)
         loss = np.array([problem.loss(Weights(*own)) for own in zip(*weights, strict=True)])
@@ -107,7 +107,7 @@ def _labelled(
     attributes: Mapping[str, str] | None,
     coordinates: Mapping[str, tuple] | None = None,
 ) -> Trajectory:
-    """The variables of a run, and what every trajectory has."""
+    """A trajectory of these variables, with the variables and coordinates that all trajectories have."""
     if query_tokens is None:
         query_tokens = np.arange(layer.Z.shape[0])
     query = support.queries()
@@ -150,9 +150,9 @@ def _labelled(
 
 
 def is_large(bags: Bags, layer: Layer, times: int) -> bool:
-    """Whether the tables of a run with so many recorded states are too large to be kept whole.
+    """True if the tables of a run with so many recorded states are too large to be kept whole.
 
-    Only a layer of Z and Y has a form that keeps less.
+    Only a layer of Z and Y has a smaller form.
     """
     if not layer.plain:
         return False
@@ -171,11 +171,11 @@ class LargeRecord:
     Parameters
     ----------
     bags : Bags
-        What loss and attention are measured on.
+        Bags on which loss and attention are measured.
     layer : Layer
-        Its kind and its precision count, not its weights.
+        Only its kind and its precision are used, not its weights.
     objective : Objective
-        Its criterion counts, since a regulariser is no part of the expected loss.
+        Only its criterion is used: a regulariser is no part of the expected loss.
     """
 
     def __init__(self, bags: Bags, layer: Layer, objective: Objective, dtype: DTypeLike = np.float64) -> None:

@@ -33,9 +33,9 @@ _FORMAT, _UNSEALED = "yzflow-bags-2", "yzflow-bags-1"
 _WHAT = sealed.KINDS[_FORMAT]
 _ARRAYS = ("query", "target", "indptr", "token", "count", "weight")
 _SIZES = ("n_queries", "n_tokens", "vocab_size")
-# Entries up to which what was found once is kept: it takes several times the memory of the bags.
+# Derived results are kept up to this many entries: they take several times the memory of the bags.
 _SMALL = 2**14
-_LARGEST_COUNT, _SMALLEST_COUNT = 2.0**64, 2.0**-40  # of the largest count of a bag, before it is scaled
+_LARGEST_COUNT, _SMALLEST_COUNT = 2.0**64, 2.0**-40  # bags with their largest count outside are scaled
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,18 +53,18 @@ class Bags(Frozen):
     token : (nnz,) int
         Contextual tokens, increasing within a bag.
     count : (nnz,) float
-        How often each occurs, or its probability: positive, in any unit, since attention is scale-free. The counts of a
-        bag whose largest one is above 2^64 or below 2^-40 are scaled by a power of two, so that neither their sum nor
-        single precision overflows.
+        How often each token occurs, or its probability: positive, in any unit, since attention is scale-free. If the
+        largest count of a bag is above 2^64 or below 2^-40, its counts are scaled by a power of two: otherwise their
+        sum, or single precision, might overflow.
     weight : (n,) float, optional
         Probability of each bag; sums to one. Default: uniform. Losses and gradients are expectations under it.
     n_queries, n_tokens, vocab_size : int, optional
         Numbers of rows of Z, of contextual tokens and of next tokens (M). Default: the largest index plus one.
     token_names, query_names : sequence of str, optional
-        A name for each contextual token and for each row of Z. Tables, plots and files show names beside the numbers,
-        and nothing else depends on them. No two are alike, but for "", which stands for no name.
+        A name for each contextual token and for each row of Z. Tables, plots and files show names beside numbers;
+        nothing else depends on names. Names differ from each other; "" means no name.
     class_names : sequence of str, optional
-        A name for each next token that occurs, the first ones; those of the other M may follow.
+        A name for each next token up to the last that occurs; names of the others, up to M, may follow.
 
     Raises
     ------
@@ -85,7 +85,7 @@ class Bags(Frozen):
     class_names: tuple[str, ...] | None = field(default=None, kw_only=True)
     query_names: tuple[str, ...] | None = field(default=None, kw_only=True)
 
-    if TYPE_CHECKING:  # what is given; above stands what it becomes
+    if TYPE_CHECKING:  # types of the arguments; above, of the attributes
 
         def __init__(
             self,
@@ -191,7 +191,7 @@ class Bags(Frozen):
         return len(self.query)
 
     def _once(self, make: Callable[..., Any], *what: Any) -> Any:
-        """As `Frozen._once`, where the bags are small."""
+        """As `Frozen._once` if the bags are small; larger bags keep nothing."""
         return super()._once(make, *what) if self.token.size <= _SMALL else make(self, *what)
 
     def __repr__(self) -> str:
@@ -204,7 +204,7 @@ class Bags(Frozen):
         return _shown.bags_html(self)
 
     def plot(self, *, ax: Axes | None = None, labels: Labels | None = None, style: Style | None = None) -> Axes:
-        """Draw the share of each token in each bag, blank where it does not occur; of many the first.
+        """Draw the share of each token in each bag, blank where it does not occur; only the first ones of many bags.
 
         Parameters
         ----------
@@ -238,7 +238,7 @@ class Bags(Frozen):
 
     @property
     def n_targets(self) -> int:
-        """Largest next token that occurs, plus one: the columns of Y that training can tell apart from a zero start."""
+        """Largest next token that occurs, plus one: from a zero start, training keeps all later columns of Y equal."""
         return int(self.target.max()) + 1 if self.hard else self.target.shape[1]
 
     @classmethod
@@ -304,7 +304,7 @@ class Bags(Frozen):
 
     @property
     def arrays(self) -> dict[str, np.ndarray]:
-        """The arrays that make them, by name."""
+        """The array arguments of the constructor, by name."""
         return {name: getattr(self, name) for name in _ARRAYS}
 
     @property
@@ -318,7 +318,7 @@ class Bags(Frozen):
         return {name: getattr(self, name) for name in names.AXES}
 
     def named_like(self, other: Bags) -> Bags:
-        """The same bags, with the names of others where they have none themselves."""
+        """The same bags; each kind of names that they lack is taken from ``other``."""
         checks.instance("other", other, Bags)
         ends = {
             "token_names": (self.n_tokens, self.n_tokens),
@@ -335,7 +335,7 @@ class Bags(Frozen):
     def concatenate(cls, parts: Sequence[Bags], shares: ArrayLike | None = None) -> Bags:
         """The mixture of several batches; ``shares`` (default: their numbers of bags) are scaled to sum to one.
 
-        What two of them name has one name in both.
+        Two batches may not give different names to the same token, query or next token.
         """
         parts = [checks.instance("parts", part, Bags) for part in checks.listed("parts", parts, "be batches of bags")]
         if len(parts) == 0:
@@ -375,16 +375,16 @@ class Bags(Frozen):
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> Bags:
-        """Read what `save` wrote.
+        """Read a file of `save`.
 
-        A file of before files of bags had a checksum is read with a warning: nobody knows whether it was changed.
+        A file of an older version has no checksum and is read with a warning: changes to it would not be noticed.
 
         Raises
         ------
         ValueError
             If the file holds something else or is damaged.
         FileNotFoundError
-            If there is none.
+            If there is no such file.
         """
         try:
             header, arrays = archive.load(path, _FORMAT, _WHAT)
@@ -394,7 +394,7 @@ class Bags(Frozen):
 
     @classmethod
     def _unsealed(cls, path: str | os.PathLike, error: ValueError) -> Bags:
-        """Bags of a file without a seal, as `save` once wrote them; else ``error``."""
+        """Bags from a file without a seal, as older versions of `save` wrote it; any other file raises ``error``."""
         try:
             with np.load(io.BytesIO(files.read("path", path)), allow_pickle=False) as file:
                 if str(file["format"]) != _UNSEALED:
@@ -415,7 +415,7 @@ class Bags(Frozen):
 
     @classmethod
     def _made(cls, path: str | os.PathLike, sizes: Any, own: Any, arrays: Mapping[str, Any]) -> Bags:
-        """Bags of the parts of a file, and nothing else than these."""
+        """Bags from the parts of a file; missing and unknown parts are refused."""
         whole = isinstance(sizes, dict) and set(sizes) == set(_SIZES) and set(arrays) == set(_ARRAYS)
         if not whole or not isinstance(own, dict) or not set(own) <= set(names.AXES):
             raise checks.reject("path", f"be {_WHAT} written by yzflow", f"other parts in {os.fspath(path)!r}")
@@ -423,7 +423,7 @@ class Bags(Frozen):
 
 
 class HasPopulation(Protocol):
-    """Data that draws sequences, such as `SequenceClasses`: its limit T -> infinity are bags."""
+    """Data from which sequences are drawn, such as `SequenceClasses`; `population` is their limit T -> infinity."""
 
     def population(self) -> Bags: ...
 
@@ -446,7 +446,7 @@ def population_of(data: Data) -> Bags:
 
 
 def _in_range(count: np.ndarray, indptr: np.ndarray) -> np.ndarray:
-    """Counts, where a bag's largest one is far from 1 in units of a power of two."""
+    """Counts, scaled by a power of two in each bag whose largest count is far from 1."""
     largest = np.maximum.reduceat(count, indptr[:-1])
     far = (largest > _LARGEST_COUNT) | (largest < _SMALLEST_COUNT)
     if not far.any():

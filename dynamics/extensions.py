@@ -19,28 +19,28 @@ from dynamics.support import checks
 
 
 def residual_connection(data: Data, *, inner_norm: bool = True) -> tuple[Bags, Layer]:
-    r"""Bags and a start layer to which the query token is added: LN(LN(X^T b) + x_T), as Section 7 prints it.
+    r"""Bags and a start layer with a residual connection, LN(LN(X^T b) + x_T), as Section 7 prints it.
 
-    Queries have vectors of their own, orthogonal to those of the tokens, so that the feature is
-    ``[LN(X^T b), e_query]/sqrt(2)``: overlaps are (f_n . f_n' + 1[psi(n) = psi(n')])/2, with f_n those without the
-    connection. It is an option of `Layer`.
+    Queries have vectors of their own, orthogonal to the token vectors, so that the feature is
+    ``[LN(X^T b), e_query]/sqrt(2)``. Overlaps are (f_n . f_n' + 1[psi(n) = psi(n')])/2, where f_n is the feature
+    without the connection. The connection is the option ``residual`` of `Layer`.
 
-    With ``inner_norm=False`` the query is added to the attention-weighted sum itself, LN(X^T b + x_T), whose norm is
-    far below one where attention is spread, so that the query outweighs it. Attention weights sum to one, so that
-    X^T b + x_T = sum_l c_l (e_l + e_query): a fixed value matrix does it. As each query needs its own, a token of the
-    new bags is a pair (query m, token l), number m S + l, with the value ``e_l + e_{S + m}``; row m of Z acts on the
-    pairs of query m only. Train with ``eta_v=0``, which keeps the value matrix fixed.
+    With ``inner_norm=False`` the query is added to the attention-weighted sum itself, LN(X^T b + x_T). If attention is
+    spread, the norm of this sum is far below one, so that the query outweighs it. Attention weights sum to one, so that
+    X^T b + x_T = sum_l c_l (e_l + e_query): a fixed value matrix adds the query. Each query needs its own value matrix.
+    So a token of the new bags is a pair (query m, token l), number m S + l, with the value ``e_l + e_{S + m}``; row m
+    of Z acts on the pairs of query m only. Train with ``eta_v=0``, which keeps the value matrix fixed.
 
     Parameters
     ----------
     data : Bags, or an object with a method ``population()`` that returns Bags
     inner_norm : bool
-        Whether what attention gathers is normalised before the query is added.
+        Whether the attention-weighted sum is normalised before the query is added.
 
     Returns
     -------
     bags : Bags
-        Those of ``data``; of pairs, with ``inner_norm=False``.
+        The bags of ``data``, or bags of pairs with ``inner_norm=False``.
     layer : Layer
         Z: (queries, tokens), Y: (S + queries, next tokens); V: (pairs, S + queries) with ``inner_norm=False``.
 
@@ -100,7 +100,7 @@ def layer_norm(data: Data, *, width: int | None = None) -> tuple[Bags, Layer]:
     Returns
     -------
     bags : Bags
-        Those of ``data``.
+        The bags of ``data``.
     layer : Layer
         Z: (queries, tokens), Y: (width, next tokens), V: (tokens, width).
 
@@ -122,14 +122,14 @@ def biased_sequences(
     position_bias: float | Sequence[float],
     rng: int | np.random.Generator = 0,
 ) -> Bags:
-    """Finite sequences as bags, with a position bias: what `gradient_flow` takes in the place of a population.
+    """Finite sequences with a position bias, as bags: `gradient_flow` takes them in place of a population.
 
-    The token at distance j = 0, 1, .. before the last contextual one counts w_j = exp(-b j), or exp(-b_j), as in `sgd`
-    with the argument ``position_bias``, whose limit of small rates the flow on many sequences is. At Z = 0 the shares
-    of a sequence vary as those of one with (sum_j w_j)^2 / sum_j w_j^2 unbiased tokens. For a slope b that tends to
-    coth(b/2) for long ones: there is no limit T -> infinity without noise. For b_j within a fixed range there is, and
-    it is that without a bias. Where the tokens of a class are drawn independently, the bias shortens sequences, and
-    prefers no token.
+    The token at distance j = 0, 1, .. before the last contextual token counts w_j = exp(-b j), or exp(-b_j), as in
+    `sgd` with the argument ``position_bias``. The flow on many sequences is the limit of this SGD at small learning
+    rates. At Z = 0 the shares of a sequence vary as those of (sum_j w_j)^2 / sum_j w_j^2 unbiased tokens. With a slope
+    b, this number tends to coth(b/2) for long sequences: noise remains in the limit T -> infinity. With b_j within a
+    fixed range, the noise vanishes, and the limit is the same as without a bias. If the tokens of a class are drawn
+    independently, the bias shortens sequences, and prefers no token.
 
     Parameters
     ----------

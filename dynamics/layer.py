@@ -33,7 +33,7 @@ class Embedding(Frozen):
     Parameters
     ----------
     vectors : (tokens, dimensions)
-        The fixed embedding e(s) of each token, which is that of each query too.
+        The fixed embedding e(s) of each token; a query has the embedding of its token.
     keys, queries : (attention dimensions, dimensions)
         W_K and W_Q.
     values : (values, dimensions), optional
@@ -74,7 +74,7 @@ class Embedding(Frozen):
 
 
 def in_precision(embedding: Embedding, dtype: DTypeLike) -> Embedding:
-    """The same in another precision."""
+    """The embedding in another precision."""
     own = (embedding.vectors, embedding.keys, embedding.queries, embedding.values)
     return Embedding(*(None if part is None else part.astype(dtype) for part in own))
 
@@ -101,7 +101,7 @@ def attention_over_time(bags: Bags, Z: np.ndarray) -> np.ndarray:
 
 
 def _matrix(name: str, value: ArrayLike) -> np.ndarray:
-    """A read-only matrix in the precision of ``value``; one that nobody can write to is not copied."""
+    """A read-only matrix in the precision of ``value``; an array that nobody can write to is not copied."""
     dtype = np.float32 if getattr(value, "dtype", None) == np.float32 else np.float64
     array = checks.finite_array(name, value, ndim=2, dtype=dtype)
     if 0 in array.shape:
@@ -125,9 +125,9 @@ class Layer(Frozen):
     V : (tokens, values), optional
         Value matrix; None stands for the identity, the model of the paper.
     multiplicity : (columns of Y,) int, optional
-        How many next tokens share each column of Y. Next tokens that never occur have equal columns whenever they
-        start equal, so K occurring ones of M need K + 1 columns, the last with multiplicity M - K, with no
-        approximation. Default: all ones.
+        The number of next tokens that share each column of Y. Columns of next tokens that never occur stay equal if
+        they start equal. So if K of M next tokens occur, K + 1 columns are exact, the last with multiplicity M - K.
+        Default: all ones.
     hidden : (tokens or values, + 1, units), optional
         A hidden layer of rectified linear units between feature and decoder, with their biases in the last row:
         ``alpha = softmax(Y^T relu(hidden^T [f; 1]))``.
@@ -136,16 +136,16 @@ class Layer(Frozen):
     floor : float
         C_eps >= 0 in ``LN(v) = v / max(||v||_2, C_eps)`` (Wen et al. 2023, (7)). Needs V.
     embedding : Embedding, optional
-        What Z and V are made of: training moves its weights in their place. See `embedded`.
+        Weights from which Z and V are computed; training moves them in place of Z and V. See `embedded`.
     residual : bool
-        The query's own vector joins what attention gathers, ``f = LN(LN(c) + e_query)`` (Section 7): queries are
-        orthogonal to tokens, so that f is ``[LN(c), e_query]/sqrt(2)``, and Y has a row for each query after those of
-        the tokens. Only without the other optional parts.
+        Add the query's vector to the attended vector: ``f = LN(LN(c) + e_query)`` (Section 7). Queries are orthogonal
+        to tokens, so that f is ``[LN(c), e_query]/sqrt(2)``; Y has rows for tokens, then for queries. Excludes the
+        other optional parts.
     temperature : float
         tau > 0: attention is ``c_l = N_l exp(z_l / tau) / sum``.
     normalisation : "unit", "layer" or None
-        LN: ``v / ||v||_2``; that after the mean is subtracted, which is ``center`` with V, and without V is over all
-        tokens of the layer; or none.
+        "unit": LN(v) = ``v / ||v||_2``. "layer": the mean is subtracted first; with V this is ``center``, and without V
+        the mean is over all tokens of the layer. None: LN(v) = v.
 
     All arrays are copied and read-only.
 
@@ -249,7 +249,7 @@ class Layer(Frozen):
             object.__setattr__(self, "normalisation", "layer")
 
     def _check_embedding(self, embedding: Embedding) -> None:
-        """The kernels read Z and V of the embedding by the indices that the shapes of the layer's own allow."""
+        """Check that Z and V of the embedding have the shapes of the layer's own, by which the kernels index them."""
         tokens, values = len(embedding.vectors), embedding.values
         if self.Z.shape != (tokens, tokens):
             rule = f"have a vector for each of the {self.Z.shape[1]} tokens, which all are queries too"
@@ -279,7 +279,7 @@ class Layer(Frozen):
         labels: Labels | None = None,
         style: Style | None = None,
     ) -> Axes:
-        """Draw a matrix of logits, in colours to both sides of zero; of a large one the first rows and columns.
+        """Draw a matrix of logits, in colours to both sides of zero; of a large matrix the first rows and columns.
 
         Parameters
         ----------
@@ -304,16 +304,16 @@ class Layer(Frozen):
 
     @property
     def plain(self) -> bool:
-        """Whether Z and Y are all that there is, and attention and LN those of the paper.
+        """True for the layer of the paper, with Z and Y alone, temperature one and unit norm.
 
-        No value matrix, hidden layer, embedding, residual connection or temperature, and unit norm.
+        No value matrix, hidden layer, embedding or residual connection.
         """
         usual = self.temperature == 1 and self.normalisation == "unit" and not self.residual
         return self.V is None and self.hidden is None and self.embedding is None and usual
 
     @property
     def means(self) -> bool:
-        """Whether LN subtracts the mean over the tokens, since there is no value matrix."""
+        """True if LN subtracts the mean over the tokens: normalisation "layer" without a value matrix."""
         return self.V is None and self.normalisation == "layer"
 
     @classmethod
@@ -327,12 +327,12 @@ class Layer(Frozen):
         columns = np.ones(bags.n_targets, dtype=np.int64)
         if bags.vocab_size > bags.n_targets:
             columns = np.append(columns, bags.vocab_size - bags.n_targets)
-        # Never written to, so that they take no memory at any size.
+        # Memory of zeros that nobody writes to is never allocated.
         Z, Y = (
             read_only(np.zeros((n, m))) for n, m in ((bags.n_queries, bags.n_tokens), (bags.n_tokens, columns.size))
         )
         layer = cls(Z, Y[:, :1].copy(), None, columns[:1])
-        # A column passed for all: whether K^2 zeros are finite would be half the time of a flow that symmetry reduces.
+        # One column was checked for all: to check K^2 zeros would take half the time of a flow that symmetry reduces.
         for name, array in (("Y", Y), ("multiplicity", columns)):
             object.__setattr__(layer, name, read_only(array))
         return layer
@@ -350,9 +350,9 @@ class Layer(Frozen):
 
     @property
     def weights(self) -> Weights:
-        """The arrays that training moves; those that do not exist have no entries.
+        """The arrays that training moves; a missing array has no entries.
 
-        Z and V are among what does not exist if they follow from an embedding.
+        With an embedding, Z and V count as missing, since they follow from it.
         """
         arrays: tuple[np.ndarray | None, ...] = (self.Z, self.Y, self.V, self.hidden, None, None, None)
         if self.embedding is not None:
@@ -390,7 +390,7 @@ class Layer(Frozen):
         return self.sparse_attention(bags).toarray()
 
     def sparse_attention(self, bags: Bags) -> scipy.sparse.csr_array:
-        """`attention` in the form of the bags: an entry for each of their tokens."""
+        """`attention` as a sparse array, with an entry for each token of each bag."""
         self.check_fits(bags)
         return attention(bags, self.Z if self.temperature == 1 else self.Z / self.temperature)
 
@@ -399,7 +399,7 @@ class Layer(Frozen):
         return self._predictions(bags)[0]
 
     def logits(self, bags: Bags) -> np.ndarray:
-        """Logits Y^T f of each bag, or those of the hidden layer: (bags, columns)."""
+        """Logits of each bag: (bags, columns). Y^T f, or with a hidden layer Y^T applied to its units."""
         return self._predictions(bags)[1]
 
     def predict(self, bags: Bags) -> np.ndarray:
@@ -444,7 +444,8 @@ class Layer(Frozen):
     def gradient(self, bags: Bags, *, criterion: str = "cross-entropy") -> Layer:
         """Gradient of the objective J = -loss with respect to each array (Lemma 1, (3)), as a layer.
 
-        With an embedding, Z and V of the result are the gradients at these, and its embedding those at its weights.
+        With an embedding, Z and V of the result are the gradients with respect to Z and V, and its embedding holds the
+        gradients with respect to keys, queries and values.
         """
         self.check_fits(bags)
         problem = Problem(bags, self, bare(criterion))
@@ -470,7 +471,7 @@ def moved(layer: Layer, weights: Iterable[np.ndarray]) -> Layer:
 
 
 def optional_rates(layer: Layer, eta_y: float, eta_v: float | None, eta_hidden: float | None) -> dict[str, float]:
-    """Learning rates of the parts that not every layer has, ``eta_y`` where they are None."""
+    """Learning rates of value matrix and hidden layer, if the layer has them; ``eta_y`` in place of None."""
     rates = {}
     for name, given, part in (("eta_v", eta_v, layer.V), ("eta_hidden", eta_hidden, layer.hidden)):
         if part is not None:

@@ -12,7 +12,7 @@ from dynamics.bags import Bags
 from dynamics.layer import Layer, attention_over_time
 from dynamics.support import checks
 
-# Entries of bags, over all times, whose attention is measured at once.
+# `Support.over_time` measures the attention of so many entries at once, over bags and times.
 _TOGETHER = 2**20
 
 
@@ -46,7 +46,7 @@ class Support:
 
     def __init__(self, bags: Bags, n_tokens: int | None = None) -> None:
         self.bags = checks.instance("bags", bags, Bags)
-        # Sparse arrays do not look whether their indices are in range.
+        # Sparse arrays do not check that their indices are in range.
         given = bags.n_tokens if n_tokens is None else n_tokens
         self.n_tokens = checks.integer("n_tokens", given, minimum=bags.n_tokens)
         self.present, self.conditional = given_next_token(bags)
@@ -59,11 +59,11 @@ class Support:
         self.distinct = np.bincount(self.token, minlength=self.n_tokens)[self.token] == 1
 
     def attention(self, shares: scipy.sparse.csr_array) -> np.ndarray:
-        """c_n, expected attention given the next token, on the pairs; ``shares`` is that of the bags."""
+        """c_n, expected attention given the next token, on the pairs; ``shares`` is the attention of each bag."""
         given = checks.of_shape("shares", shares, (len(self.bags), self.n_tokens), sparse=True)
         product = scipy.sparse.coo_array(self.conditional @ given)
         values = np.zeros(self.token.size)
-        # The product leaves out what is zero.
+        # The product leaves out zeros.
         keys = product.row.astype(np.int64) * self.n_tokens + product.col
         np.add.at(values, np.searchsorted(self.row * self.n_tokens + self.token, keys), product.data)
         return values
@@ -86,7 +86,7 @@ class Support:
         return scipy.sparse.csr_array((np.repeat(weight, length)[order], entry[order], indptr), shape=shape)
 
     def over_time(self, Z: np.ndarray) -> np.ndarray:
-        """c_n on the pairs at attention logits (times, queries, tokens), as `attention` finds it for one of them."""
+        """c_n on the pairs for each time of the attention logits Z (times, queries, tokens); see `attention`."""
         Z = checks.of_shape("Z", Z, (None, None, None))
         bags, times = self.bags, len(Z)
         if bags.n_queries > Z.shape[1] or self.n_tokens > Z.shape[2] or Z.ndim != 3:
@@ -120,7 +120,7 @@ class Support:
 
 
 def support_of(bags: Bags, n_tokens: int) -> Support:
-    """The support of bags, found once for each of them: its arrays are read-only."""
+    """The support of bags, computed once for each of them; its arrays are read-only."""
     bags = checks.instance("bags", bags, Bags)
     found: Support = bags._once(_read_only_support, checks.integer("n_tokens", n_tokens, minimum=bags.n_tokens))
     return found
@@ -141,7 +141,7 @@ def expected_attention(layer: Layer, bags: Bags) -> tuple[np.ndarray, np.ndarray
 
 
 def distinct_mask(bags: Bags, n_tokens: int | None = None) -> np.ndarray:
-    """Whether a token occurs with one next token only: (next tokens that occur, tokens), bool."""
+    """True where a token occurs with one next token only: (next tokens that occur, tokens)."""
     support = Support(bags, n_tokens)
     checks.fits_in_memory("n_tokens", support.present.size * support.n_tokens, "make the table")
     return support.dense(support.distinct)
@@ -165,21 +165,21 @@ def _checked(attention, mask, starts) -> tuple[np.ndarray, np.ndarray | None, np
 
 
 def _sums(values: np.ndarray, starts: np.ndarray | None) -> np.ndarray:
-    """Sums over the last axis, or over its parts that begin at ``starts``, where every entry finds its own."""
+    """Sums over the last axis; with ``starts``, the sum of each segment, repeated for every entry of the segment."""
     if starts is None:
         return values.sum(axis=-1, keepdims=True)
     return np.repeat(np.add.reduceat(values, starts[:-1], axis=-1), np.diff(starts), axis=-1)
 
 
 def _once(values: np.ndarray, starts: np.ndarray | None) -> np.ndarray:
-    """The result of `_sums`, once for each sum."""
+    """The result of `_sums`, with one entry for each sum."""
     return values[..., 0] if starts is None else values[..., starts[:-1]]
 
 
 def entropy(attention: np.ndarray, mask: np.ndarray | None = None, starts: np.ndarray | None = None) -> np.ndarray:
     """Entropy over the last axis in nats, renormalised on ``mask``; nan where there is no attention on the mask.
 
-    With ``starts``, those of a `Support`, the last axis holds pairs, and the result has an entry for each next token.
+    With the ``starts`` of a `Support`, the last axis holds pairs, and the result has an entry for each next token.
     """
     attention, mask, starts = _checked(attention, mask, starts)
     shares = attention if mask is None else np.where(mask, attention, 0.0)
@@ -191,7 +191,8 @@ def entropy(attention: np.ndarray, mask: np.ndarray | None = None, starts: np.nd
 def _above(attention: np.ndarray, mask: np.ndarray, thresholds: np.ndarray, starts: np.ndarray | None) -> np.ndarray:
     """How many tokens on ``mask`` have attention above each threshold, thresholds last.
 
-    Each token is counted once, at the number of thresholds that it is above: hundreds of them cost as much as one.
+    Each token is counted once, by the number of thresholds below its attention: hundreds of thresholds cost as much as
+    one.
     """
     order = np.argsort(thresholds)
     passed = np.where(mask & ~np.isnan(attention), np.searchsorted(thresholds[order], attention), 0)

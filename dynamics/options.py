@@ -1,6 +1,6 @@
-"""The options of training one by one, as a command line and a sweep's grid name them, and the values they make up.
+"""Options of training under flat names, one number or word each, for command lines and grids of sweeps.
 
-`Optimizer`, `Schedule` and `Objective` say what each is; here they have one name and one number or word each.
+`Optimizer`, `Schedule` and `Objective` explain the options; the functions below build these objects.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ OF_OBJECTIVE: dict[str, Any] = {
 
 
 def optimizer_of(options: Mapping[str, Any]) -> Optimizer:
-    """The optimizer of these options, by default heavy ball as in `sgd`; others are not looked at.
+    """The optimizer of these options, by default heavy ball as in `sgd`; other keys are ignored.
 
     ``schedule`` is the decay of a `Schedule` that ends with the run: "constant", "cosine" or "linear".
     """
@@ -49,12 +49,12 @@ def optimizer_of(options: Mapping[str, Any]) -> Optimizer:
 def _schedule(warm_up: Any, decay: Any) -> Schedule:
     try:
         return Schedule(warm_up, decay)
-    except ValueError as error:  # by the name that it has here
+    except ValueError as error:  # with the option's name
         raise ValueError(str(error).replace("`decay`", "`schedule`")) from None
 
 
 def objective_of(options: Mapping[str, Any]) -> Objective:
-    """The objective of these options; others are not looked at. ``normalisation`` may be "none"."""
+    """The objective of these options; other keys are ignored. ``normalisation`` may be "none"."""
     checks.instance("options", options, Mapping)
     own = {name: options.get(name, default) for name, default in OF_OBJECTIVE.items()}
     words = [name or "none" for name in NORMALISATIONS]
@@ -65,7 +65,7 @@ def objective_of(options: Mapping[str, Any]) -> Objective:
 
 
 def unusual(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options, checked, that are not as by default."""
+    """The options that differ from the defaults, checked."""
     optimizer, objective = optimizer_of(options), objective_of(options)
     found = {name: options[name] for name in (*OF_OPTIMIZER, *OF_OBJECTIVE) if name in options}
     for name in found:

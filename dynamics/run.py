@@ -30,7 +30,7 @@ _TIMES = "event_time"
 
 
 class Run:
-    """The states of a flow over time, what it observes of them, and its events.
+    """The states of a flow over time, its observables and its events.
 
     Returned by `integrate` and `descend`; the constructor takes a dataset with the same attributes.
 
@@ -45,7 +45,7 @@ class Run:
     call : Call or None
         The call that made it: ``call.make()`` makes it again.
     environment : dict
-        Of one from a file: what may have changed its bits, such as versions, BLAS and threads.
+        For a run from a file: what may have changed its bits, such as versions, BLAS and threads.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Run:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Events on the way, in words: kinks that were crossed or slid along, and what ended the run."""
+        """Events on the way, in words: kinks that were crossed or slid along, and the reason for the end of the run."""
         return tuple(json.loads(self.dataset.attrs.get("notes", "[]")))
 
     @property
@@ -100,12 +100,14 @@ class Run:
     def plot(
         self, name: str, *, ax: Axes | None = None, labels: Labels | None = None, style: Style | None = None
     ) -> Axes:
-        """Draw a state or an observable over time, on a logarithmic axis if times are spread so, or most happens early.
+        """Draw a state or an observable over time.
+
+        The time axis is logarithmic if the times are spread so, or if most changes happen early.
 
         Parameters
         ----------
         name : str
-            A variable of ``dataset``. At most ten lines are drawn, those that move most, and the title says so.
+            A variable of ``dataset``. Of more than ten lines, the ten that move most are drawn, and the title says so.
         ax : matplotlib Axes, optional
             Default: new ones, of a figure of pyplot's.
         labels : sequence or mapping, optional
@@ -122,8 +124,8 @@ class Run:
     def save(self, path: str | os.PathLike) -> None:
         """Write to a netCDF file, completely or not at all, with a checksum that `load` compares.
 
-        The file also holds the call and what may change its bits, and no code: of the flow, the name of its class, its
-        ``config()``, and version and SHA-256 of the code of whose it is. `yzflow.rerun` makes it again.
+        The file also holds the call and its environment, but no code. Of the flow it holds the name of its class, its
+        ``config()``, and version and SHA-256 of the package that defines it. `yzflow.rerun` makes the run again.
 
         Raises
         ------
@@ -139,19 +141,19 @@ class Run:
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> Run:
-        """Read what `save` wrote; nothing of the flow's code is imported.
+        """Read a file of `save`; the flow's code is not imported.
 
         Raises
         ------
         ValueError
             If a byte of the file is not as it was written, or it holds something else.
         FileNotFoundError
-            If there is none.
+            If there is no such file.
         """
         dataset, call, environment = load_result(path, FORMAT, _WHAT, ())
         lists = {name: json_attribute(dataset, name, list, path, _WHAT) for name in _LISTS if name in dataset.attrs}
         try:
-            # Words that name variables: whoever seals a file can write anything into it.
+            # Check that the names are variables: anybody can seal a file with any content.
             known = [dataset[name] for name in lists["states"]]
             if not known or not all(isinstance(name, str) for own in lists.values() for name in own):
                 raise TypeError
@@ -174,7 +176,7 @@ def _without_events(dataset: xr.Dataset, names: list[str]) -> tuple[xr.Dataset, 
 
 
 def _with_events(dataset: xr.Dataset, events: Mapping[str, np.ndarray]) -> xr.Dataset:
-    """A dataset that holds events as well; all times in one variable, since an axis of a file has a length."""
+    """The dataset with the events; all times are in one variable, since an axis of a file has one length."""
     if not events:
         return dataset
     dataset = dataset.assign_attrs(events=json.dumps(list(events)))

@@ -33,7 +33,7 @@ EMBEDDING = ("embedding", "key_weights", "query_weights", "value_weights")
 
 
 class Trajectory:
-    """The states of a layer over training, with what the layer does on the training data.
+    """The states of a layer over training, with loss and attention on the training data.
 
     Returned by `gradient_flow`, `sgd` and `stochastic_flow`; the constructor takes a dataset with the same variables.
 
@@ -42,7 +42,7 @@ class Trajectory:
     dataset : xarray.Dataset
         ``time`` is in SGD steps. Variables:
 
-        - ``loss(time)``: expected cross-entropy -J (2), nats; or the squared loss, where that was descended on.
+        - ``loss(time)``: expected cross-entropy -J (2), nats; or the squared loss, if that was the criterion.
         - ``z(time, query, token)``: attention logits; ``z_velocity``: their rate of change per step.
         - ``y(time, token, column)`` (``value`` under a value matrix and ``unit`` under a hidden layer in place of
           ``token``): decoder logits; ``multiplicity(column)`` next tokens share a column. Where they exist,
@@ -52,11 +52,11 @@ class Trajectory:
         - ``distinct(next_token, token)``: whether a token occurs with that next token only.
         - ``query_of(next_token)``: psi(n), or -1 where a next token has several queries.
 
-        A run whose tables would need more than 1 GiB keeps them for the pairs (next token, token) that occur together:
+        If the tables would need more than 1 GiB, they have only the pairs (next token, token) that occur together:
         ``attention(time, entry)``, ``z(time, entry)`` (nan where a next token has several queries) and
-        ``distinct(entry)``, with the coordinates ``entry_next_token`` and ``entry_token``, and of the matrices the last
-        state, ``z_final(query, token)`` and ``y_final(token, column)``. All methods below work on both. A reduced
-        flow of this size never forms Y, and has neither ``y_final`` nor ``z_velocity``.
+        ``distinct(entry)``, with the coordinates ``entry_next_token`` and ``entry_token``. Of the matrices only the
+        last state is kept, ``z_final(query, token)`` and ``y_final(token, column)``. All methods below work on both
+        forms. A reduced flow of this size never forms Y, and has neither ``y_final`` nor ``z_velocity``.
 
         Names of the data stand beside the numbers, as the coordinates ``token_name(token)``, ``query_name(query)`` and
         ``next_token_name(next_token)``, "" where there is none. Methods take a name in the place of a number, and
@@ -67,7 +67,7 @@ class Trajectory:
         The call of `gradient_flow`, `sgd` or `stochastic_flow` that made it, with its data: ``call.make()`` makes it
         again.
     environment : dict
-        Of one from a file: what may have changed its bits, such as versions, BLAS and threads.
+        For a trajectory from a file: what may have changed its bits, such as versions, BLAS and threads.
     """
 
     _parts: tuple[dict[str, tuple], dict[str, tuple], dict[str, Any]]
@@ -85,7 +85,7 @@ class Trajectory:
 
     @classmethod
     def _recorded(cls, variables: dict, coordinates: dict, attributes: dict) -> Trajectory:
-        """From the arguments of a dataset that is made when it is first asked for."""
+        """A trajectory from the arguments of `xarray.Dataset`, which is called when the dataset is first asked for."""
         trajectory = cls.__new__(cls)
         trajectory._parts = (variables, coordinates, attributes)
         trajectory.call, trajectory.environment = None, {}
@@ -93,14 +93,14 @@ class Trajectory:
 
     @classmethod
     def _later(cls, make: Callable[[], Trajectory], final: Callable[[], Layer]) -> Trajectory:
-        """The trajectory that ``make`` returns, which is called when more than the ``final`` layer is asked for."""
+        """A trajectory with the last layer ``final()``; for anything else ``make()`` is called, once."""
         trajectory = cls.__new__(cls)
         trajectory._due = (make, final)
         trajectory.call, trajectory.environment = None, {}
         return trajectory
 
     def _made(self) -> None:
-        """Make what is due."""
+        """Call the function ``make`` of `_later`, unless that was done."""
         due = self.__dict__.get("_due")
         if due is not None:
             self._parts = due[0]()._parts
@@ -136,13 +136,15 @@ class Trajectory:
         labels: Labels | None = None,
         style: Style | None = None,
     ) -> Axes:
-        """Draw what training does over time, on a logarithmic axis if the times are spread so, or most happens early.
+        """Draw attention, logits, loss or entropy over time.
+
+        The time axis is logarithmic if the times are spread so, or if most changes happen early.
 
         Parameters
         ----------
         quantity : "attention", "z", "loss" or "entropy"
             Attention or logits of the tokens of one next token, the loss, or the entropy of each next token's
-            attention. At most ten lines are drawn, those that move most, and the title says so.
+            attention. Of more than ten lines, the ten that move most are drawn, and the title says so.
         next_token : int or str, optional
             Its number or its name. Default: the first.
         ax : matplotlib Axes, optional
@@ -161,7 +163,7 @@ class Trajectory:
 
     @property
     def named(self) -> xr.Dataset:
-        """The dataset with names in the place of numbers, for ``sel``; what has no name is called by its number.
+        """The dataset with names in place of numbers, for ``sel``; without a name, the number stands as text.
 
         Raises
         ------
@@ -238,17 +240,19 @@ class Trajectory:
 
     @property
     def optimizer(self) -> Optimizer | None:
-        """How steps were made; of a flow, whose steps it is the limit of, or None for plain steps without momentum.
+        """The optimizer of the run; of a flow, the optimizer of which it is the limit.
+
+        None for the flow of plain steps without momentum.
 
         Raises
         ------
         ValueError
-            If its schedule was a function, of which only the name is recorded.
+            If its schedule was a function: only the name of the function is recorded.
         """
         return Optimizer.of(self.parameters) if "optimizer" in self.parameters else None
 
     def _last(self) -> tuple[dict[str, Any], Mapping]:
-        """The variables and coordinates at the last time, and the attributes: without a dataset where there is none."""
+        """The variables and coordinates at the last time, and the attributes, without making a dataset."""
         if "_parts" in self.__dict__:
             variables, coordinates, attributes = self._parts
             arrays = {name: (part[0], part[1]) for name, part in (variables | coordinates).items()}
@@ -266,8 +270,8 @@ class Trajectory:
         Parameters
         ----------
         tokens : "distinct" or "all"
-            "distinct" restricts c_n to the tokens distinct to n and renormalises it there, the measure of Fig. 6 of
-            the paper; nan for a next token that has none.
+            "distinct" restricts c_n to the tokens distinct to n and renormalises it there, as in Fig. 6 of the paper;
+            nan for a next token without distinct tokens.
         """
         checks.one_of("tokens", tokens, ("distinct", "all"))
         attention = self.dataset["attention"]
@@ -283,8 +287,8 @@ class Trajectory:
     def recall(self, thresholds: ArrayLike) -> xr.DataArray:
         """Share of the distinct tokens of n with attention c_nl above each threshold.
 
-        Over (time, next_token, threshold). Figs. 11 and 12 of the paper, which average over n, have thresholds around
-        1/M; those fit the softmax of the query's row of Z over all M tokens, in the place of c_n.
+        Over (time, next_token, threshold). Figs. 11 and 12 of the paper average over n and have thresholds around 1/M.
+        Such thresholds fit the softmax of the query's row of Z over all M tokens in place of c_n.
         """
         thresholds = checks.finite_array("thresholds", thresholds, ndim=1)
         attention = self.dataset["attention"]
@@ -326,7 +330,7 @@ class Trajectory:
     def row_sums(self) -> xr.Dataset:
         """Row sums of Y over all M next tokens and of Z over all tokens, at each time that has the matrices.
 
-        Both are conserved exactly by Lemma 1, whatever the data; what moves is round-off.
+        By Lemma 1 both are conserved exactly for any data; their changes are round-off.
         """
         if self._starts is None:
             y, z = self.dataset["y"], self.dataset["z"]
@@ -348,8 +352,8 @@ class Trajectory:
     def save(self, path: str | os.PathLike) -> None:
         """Write to a netCDF file, completely or not at all, with a checksum that `load` compares.
 
-        The file also holds the call, with its data up to 64 MiB, and what may change its bits: `yzflow.rerun` makes it
-        again.
+        The file also holds the call, with its data up to 64 MiB, and its environment: `yzflow.rerun` makes the
+        trajectory again.
 
         Raises
         ------
@@ -360,20 +364,20 @@ class Trajectory:
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> Trajectory:
-        """Read what `save` wrote.
+        """Read a file of `save`.
 
         Raises
         ------
         ValueError
             If a byte of the file is not as it was written, or it holds something else.
         FileNotFoundError
-            If there is none.
+            If there is no such file.
         """
         return cls(*load_result(path, FORMAT, "a trajectory", ("query", "token", "next_token")))
 
     @property
     def _starts(self) -> np.ndarray | None:
-        """Where the entries of each next token start, if the tables have entries."""
+        """The first entry of each next token in tables of pairs, and their number; None for full tables."""
         if "entry" not in self.dataset.dims:
             return None
         owner = self.dataset["entry_next_token"].values
@@ -388,12 +392,12 @@ class Trajectory:
         return xr.DataArray(np.arange(self.dataset.sizes[dimension]), {dimension: self.dataset[dimension]})
 
     def number(self, axis: str, value: int | str) -> int:
-        """The number of a token, next token or query of the trajectory, by its name or as it is.
+        """The number of a token, next token or query of the trajectory; ``value`` is the number or the name.
 
         Raises
         ------
         ValueError
-            If there is no such name, with the nearest ones.
+            If there is no such name; the message has the nearest ones.
         """
         checks.one_of("axis", axis, tuple(names.AXES.values()))
         if not isinstance(value, str):
@@ -414,7 +418,7 @@ class Trajectory:
         return array.sel({dimension: value}, drop=True)
 
     def _pair(self, name: str, next_token: int | str, token: int | str) -> xr.DataArray:
-        """A variable on entries at one of them."""
+        """A variable of a table of pairs, at one pair."""
         token = self.number("token", token)
         own = self._entries(next_token)
         tokens = self.dataset["entry_token"].values[own]
@@ -436,7 +440,7 @@ class Trajectory:
         Raises
         ------
         ValueError
-            If z is asked for of a next token that has several queries.
+            If ``name`` is "z" and the next token has several queries.
         """
         query = int(self._at("next_token", next_token, self.dataset["query_of"]))
         if name == "z" and query < 0:

@@ -1,4 +1,4 @@
-"""Bags in the form that the kernels take them: groups of bags that share query, next token and tokens."""
+"""Bags as arrays for the kernels: groups of bags with the same query, next token and tokens."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from dynamics.support.limits import current
 
 
 class Batch(NamedTuple):
-    """Bags in groups. The kernels of SGD take many at once: the same arrays, with an axis of steps before the others.
+    """Bags in groups. The kernels of SGD take many batches at once: the same arrays, with an axis of steps in front.
 
     Attributes
     ----------
     query, target : (groups,) int
         Row of Z and next token of each group.
     soft : (groups, C) or (0, 0)
-        Distribution over next tokens in place of ``target``; without rows, or without columns, next tokens are given.
+        Distribution over next tokens in place of ``target``; without rows or columns if ``target`` has the next tokens.
     weight : (bags,)
     size : (groups,) int
         Bags of each group.
@@ -30,7 +30,7 @@ class Batch(NamedTuple):
         Group g has the tokens ``token[indptr[g]:indptr[g + 1]]``.
     token : (nnz,) int
     count : (entries,)
-        A row of counts, one for each token of its group, for each bag.
+        The counts of each bag, one for each token of its group.
     """
 
     query: np.ndarray
@@ -40,7 +40,7 @@ class Batch(NamedTuple):
     size: np.ndarray
     indptr: np.ndarray
     token: np.ndarray
-    count: np.ndarray  # in place of a method of tuples
+    count: np.ndarray  # hides a method of tuples
 
     @classmethod
     def of(cls, bags: Bags, dtype: np.dtype) -> Batch:
@@ -57,7 +57,7 @@ class Batch(NamedTuple):
         return cls(bags.query, target, soft, weight, alone, bags.indptr, bags.token, count)
 
     def smoothed(self, share: float, multiplicity: np.ndarray) -> Batch:
-        """The same with the targets ``(1 - share) target + share / M`` over the columns of Y."""
+        """The batch with the targets ``(1 - share) target + share / M`` over the columns of Y."""
         if share == 0:
             return self
         columns, dtype = multiplicity.size, self.count.dtype
@@ -70,7 +70,7 @@ class Batch(NamedTuple):
         return self._replace(target=read_only(np.full(self.query.size, -1)), soft=read_only(soft))
 
     def alone(self, group: int) -> Batch:
-        """One group, which is a single bag, where all are."""
+        """A batch of one group, if each group is a single bag."""
         one, entries = slice(group, group + 1), slice(self.indptr[group], self.indptr[group + 1])
         return Batch(
             self.query[one],
@@ -84,9 +84,9 @@ class Batch(NamedTuple):
         )
 
     def parts(self, columns: int) -> Iterator[tuple[Batch, slice]]:
-        """As few groups at a time as make up `Limits.work`, but at least one, and which bags these are of.
+        """Split into batches of about `Limits.work` and at least one group; yields each with the slice of its bags.
 
-        ``columns`` are those of Y: each entry is multiplied with so many.
+        ``columns`` is the number of columns of Y: each entry is multiplied with all of them.
         """
         n = 1 + self.count.size * columns // current().work
         if n == 1:

@@ -16,10 +16,10 @@ _OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract"}, "uses": (intrin
 
 @kernel(inner=True, **_OPTIONS)
 def exponentials(u, top, out):
-    """As those of `kernels` in double precision by vector instructions, exact to 3e-16; the library's are to 1.3e-16.
+    """exp(u - top) in double precision by vector instructions, exact to 3e-16; the C library is exact to 1.3e-16.
 
-    The fraction of Cephes' exp on [-ln(2)/2, ln(2)/2], scaled by a power of two made of its bits. Where other bits of
-    known runs would be a loss, they stay those of the library.
+    The rational approximation of Cephes' exp on [-ln(2)/2, ln(2)/2], times a power of two made of its bits. `kernels`
+    keeps the library, so that fixed seeds keep their bits.
     """
     for b in range(u.shape[0]):
         highest = top[b]
@@ -37,12 +37,13 @@ def exponentials(u, top, out):
 
 @kernel(**_OPTIONS)
 def loss_and_factors(batch, Z, Y, rule, earlier, dZ, dY, kept):
-    """As `loss_and_gradient` of bags alone in their groups and a plain layer, with dY in factors where it can be.
+    """`loss_and_gradient` for single bags as groups and a plain layer, with dY in factors where possible.
 
-    The row of a token that only bag n has is f r_n^T in dY. Such rows of Y lack the slopes of ``earlier`` stages, times
-    what is given with these: that much is added to their products. ``kept`` are factors (stages, entries of the bags)
-    and residuals (bags, stages, columns), and ``stage``, of which they are written; a factor has the weight of its bag
-    and is zero for other tokens, where ``row`` says which row of ``dY`` the gradient is added into, and otherwise -1.
+    If only bag n has a token, the token's row of dY is f r_n^T. Such rows of Y lack the slopes of earlier stages:
+    ``earlier`` has the numbers of these stages and their factors, and the lacking terms are added to the products with
+    Y. ``kept`` is (factors, residuals, row, stage): factors (stages, entries of the bags), which include the weight of
+    the bag, and residuals (bags, stages, columns); both are written at ``stage``. ``row`` is -1 for an entry with a
+    factor. Any other entry has factor zero, and its gradient is added into that row of ``dY``.
     """
     query, target, soft, weight, _, indptr, token, count = batch
     stages, steps = as_read_only(earlier[0]), earlier[1]

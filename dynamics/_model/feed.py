@@ -15,8 +15,8 @@ from dynamics.support import checks
 from dynamics.support.checks import read_only
 from dynamics.support.limits import current
 
-# Steps in a call of the kernels, and numbers in their batches: so few that these stay in the processor's cache. As many
-# drawn tokens as multiplications are at most made in a call.
+# The most steps in a call of the kernels, and numbers in their batches: these then stay in the processor's cache. Drawn
+# tokens count as multiplications.
 STEPS_A_CALL = 64
 _ENTRIES_A_CALL = 2**16
 
@@ -26,7 +26,7 @@ Bias = float | tuple[float, ...]
 
 
 class Source:
-    """Data in the form that the sampling kernel takes, shared by all runs on it."""
+    """Data as tables for the sampling kernel, shared by all runs on the same data."""
 
     def __init__(self, data: Data) -> None:
         self.draws_tokens = hasattr(data, "population")
@@ -36,7 +36,7 @@ class Source:
         self.bag_tables = sampling.alias_tables(np.array([0, len(bags)]), bags.weight)
 
     def positions(self, batch_size: int | None, length: int | None, position_bias: Bias) -> int:
-        """How many tokens to draw for each sequence; 0 takes the bags as they are."""
+        """How many tokens to draw for each sequence; 0 if bags are used as they are."""
         if not self.draws_tokens:
             longest = np.add.reduceat(self.bags.count, self.bags.indptr[:-1]).max()
             if length is not None and longest > (length - 1) * (1 + 1e-9):
@@ -53,14 +53,14 @@ class Source:
 
 
 def bias_of(position_bias: object) -> Bias:
-    """The argument ``position_bias``, checked: a slope b >= 0, or what is subtracted at each distance 0, 1, .."""
+    """The argument ``position_bias``, checked: a slope b >= 0, or the biases at distance 0, 1, .."""
     if np.ndim(position_bias) == 0:
         return checks.non_negative("position_bias", position_bias)
     return tuple(checks.finite_array("position_bias", position_bias, ndim=1).tolist())
 
 
 def position_weights(position_bias: Bias, positions: int) -> np.ndarray:
-    """Factors of the attention on the token at distance 0, 1, .. before the last contextual one, the largest one.
+    """Factors of attention at distance 0, 1, .. before the last contextual token, scaled to a largest factor of one.
 
     Raises
     ------
@@ -80,7 +80,7 @@ _sources: weakref.WeakKeyDictionary[object, Source] = weakref.WeakKeyDictionary(
 
 
 def source_of(data: Data | Source) -> Source:
-    """`Source` of data, made once for data that cannot change."""
+    """The `Source` of data, made once for data that cannot change."""
     if isinstance(data, Source):
         return data
     if not isinstance(data, (Bags, SequenceClasses)):
@@ -103,7 +103,7 @@ def _insertion_tables(contrast: Bags | None, strength: np.floating) -> tuple:
 
 
 class Feed:
-    """The batches that a run learns from: drawn anew for each step, or all bags of the source at every step.
+    """The batches of a run: drawn anew for each step, or all bags of the source at every step.
 
     Parameters
     ----------
@@ -116,16 +116,16 @@ class Feed:
     steps : int
         Most steps that are asked for at once.
     multiplicity : (columns,) int
-        Of the columns of Y: a step multiplies each entry of its batch with so many.
+        Multiplicity of the columns of Y; a step multiplies each entry of its batch with every column.
     replacement : bool
-        Whether each bag of a batch is drawn from all of them, or from those that this epoch has left.
+        True: each bag is drawn from all bags. False: from the bags that are left in this epoch.
     dtype : numpy dtype
         Precision of counts and weights.
 
     Attributes
     ----------
     batches : Batch
-        With a row for each step of a call, or a single one that serves every step.
+        With a row for each step of a call, or a single row for all steps.
     most : int
         Steps that may be asked for at once.
     data : Batch
@@ -200,7 +200,7 @@ class Feed:
         )
         drawn, tally = np.zeros((steps, batch_size), dtype=np.int64), np.zeros(len(bags), dtype=np.int64)
         bits, tallies = np.empty(batch_size, dtype=np.uint64), np.empty((2, longest), dtype=np.int64)
-        # The last entry counts the bags of this epoch that were drawn: after as many as there are, a new one begins.
+        # The last entry counts the bags that were drawn in this epoch; after all bags a new epoch begins.
         deck = np.append(self.deck, 0) if self.deck.size else self.deck
         self._workspace = (drawn, tally, bits, tuple(tallies), deck)
 
@@ -214,9 +214,9 @@ class Feed:
         return groups
 
     def shares(self, steps: int) -> np.ndarray:
-        """Draw the next ``steps`` batches; returns the share of each bag of the source in each, or its weight in all.
+        """Draw the next ``steps`` batches; returns the share of each bag of the source in each batch.
 
-        The bags are those that `draw` would have drawn.
+        Draws the same bags as `draw`. If nothing is drawn, the shares are the weights of the bags.
         """
         n, dtype = self.data.query.size, self.data.count.dtype
         if not self.drawn:

@@ -15,34 +15,34 @@ from dynamics.backend.compiled import address, call, kernel
 from dynamics.support.checks import read_only
 from dynamics.support.limits import current
 
-# Variables, and multiplications of an evaluation, up to which calls between the stages of a step take longer than
-# arithmetic, and a step is so short that nobody waits for Ctrl-C.
+# The kernel below is used up to so many variables, and multiplications of an evaluation. Above, arithmetic outweighs
+# the calls between the stages of a step, and Ctrl-C would wait for a step.
 _VARIABLES, _WORK = 2**14, 2**18
 
 _OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract"}, "uses": (small,)}
 
 
 class Frame(NamedTuple):
-    """A layer whose weights are variables of a state, in the form that the kernel takes it.
+    """A layer whose weights are variables of a state, as arrays for `derive`.
 
     Attributes
     ----------
     direct : bool
         Whether the weights are the variables, one after the other: then ``variable`` and ``factor`` have no entries.
     variable : (entries,) int
-        Which variable each entry of the weights is.
+        The variable of each entry of the weights.
     factor : (entries,)
-        What the gradient at an entry is multiplied by, before those of a variable are added up.
+        Factor of the gradient at an entry; the products are then added up for each variable.
     rate : (variables,)
-        What the sum is multiplied by.
+        Factor of the sum of each variable.
     entries, slopes : (entries or more,)
-        The weights that the gradient sees, and where it is added up: what ``arguments`` have, or views of them.
+        The weights at which the gradient is taken, and its array; ``arguments`` has these arrays, or views of them.
     asked : (1,) bool
-        Whether the loss is asked for, too; where it is free it is always found.
+        True to compute the loss, too; a kernel that has it for free always does.
     gradient : int
         The `address` of a kernel of loss and gradient.
     arguments : tuple
-        All of its arguments.
+        All arguments of that kernel.
     """
 
     direct: bool
@@ -59,9 +59,9 @@ class Frame(NamedTuple):
 def frame_of(
     problem: Problem, views: Callable[[np.ndarray], Weights], variable: np.ndarray, factor: np.ndarray, rate: np.ndarray
 ) -> Frame | None:
-    """The frame of a problem, or None where its gradient is more than a call of the kernel, or the call takes long.
+    """The frame of a problem; None if its gradient needs more than one call of the kernel, or a long one.
 
-    ``views`` are the weights whose entries, one after the other, an array has.
+    ``views`` makes weights of an array, with its entries one after the other.
     """
     if rate.size > _VARIABLES or problem.work > _WORK:
         return None
@@ -117,7 +117,7 @@ def look(frame, states, losses, slopes):
 
 
 def looked(frame: Frame, states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The loss and the derivative of a frame at each of some states."""
+    """Loss and derivative of a frame at each of several states."""
     losses, slopes = np.empty(len(states)), np.empty(states.shape)
     states = read_only(np.ascontiguousarray(states).view())
     size = max(1, current().work // _WORK)

@@ -1,7 +1,7 @@
 """Loss and gradient of a layer (numba): a kernel for each kind of layer and objective, made of those of `kernels`.
 
-A kind compiles its own parts alone: with those of all kinds, a first run took a sixth longer. It compiles once for all
-bags, precisions apart, and for flows and SGD alike.
+A kernel has the parts of its kind alone: with the parts of all kinds, a first run took a sixth longer. It compiles once
+for each precision: for all bags, and for flows and SGD alike.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Parts(NamedTuple):
 
 
 def kernel_of(weights: Weights, rule: Rule) -> Any:
-    """The kernel that takes such arguments as `loss_and_gradient`, whose address other kernels can call."""
+    """The kernel of `loss_and_gradient` for such arguments; other kernels can call its address."""
     values, hidden = weights.V.shape[0] > 0, weights.hidden.shape[1] > 0
     return made(Parts(values, hidden, bool(rule.squared), bool(rule.contrasted), bool(rule.residual)))
 
@@ -45,9 +45,9 @@ def loss_and_gradient(
 
     The cost is (non-zeros of the bags) x (columns of Y), whatever the vocabulary.
 
-    Of the `Batch` the first ``groups`` groups count; ``weights`` and ``slopes`` are `Weights`, ``rule`` is a `Rule`.
-    Where ``residual`` has rows it receives each bag's r = target - alpha, and the decoder's gradient is left to the
-    caller.
+    Only the first ``groups`` groups of the `Batch` count; ``weights`` and ``slopes`` are `Weights`, ``rule`` is a
+    `Rule`. Where ``residual`` has rows it receives each bag's r = target - alpha, and the decoder's gradient is left to
+    the caller.
     """
     loss: float = kernel_of(weights, rule)(batch, groups, weights, rule, slopes, residual, gradient)
     return loss
@@ -55,7 +55,7 @@ def loss_and_gradient(
 
 @functools.cache
 def made(parts: Parts) -> Any:
-    """`loss_and_gradient` with these parts alone: numba leaves out branches on constants of an enclosing function."""
+    """`loss_and_gradient` with these parts alone: numba drops branches on constants of an enclosing function."""
     values, hidden, squared, contrasted, joins = parts
 
     def loss_and_gradient(batch, groups, weights, rule, slopes, residual, gradient):
@@ -70,7 +70,7 @@ def made(parts: Parts) -> Any:
         for group in range(groups):
             longest, most = larger(longest, indptr[group + 1] - indptr[group]), larger(most, size[group])
         width = V.shape[1] if values else longest
-        if not contrasted:  # whose pairs are compared with each other
+        if not contrasted:  # a contrasted pair stays together
             room = kernels._TOGETHER // larger(1, larger(width * larger(columns, units), units * columns))
             most = larger(1, most if most < room else room)
         if values:
@@ -79,7 +79,7 @@ def made(parts: Parts) -> Any:
         line = np.empty(longest, Z.dtype)
         f_buffer, g_buffer = np.empty(most * width, Z.dtype), np.empty(most * width, Z.dtype)
         u_buffer, r_buffer = np.empty(most * columns, Z.dtype), np.empty(most * columns, Z.dtype)
-        first, d_first = (H, dH) if hidden else (Y, dY)  # what the features meet first
+        first, d_first = (H, dH) if hidden else (Y, dY)  # the first factor of the features
         blocks = width if most > 1 else 0
         block_buffer = np.empty(blocks * first.shape[1], Z.dtype)
         product_buffer = np.empty(blocks * first.shape[1], Z.dtype)
@@ -167,10 +167,10 @@ def made(parts: Parts) -> Any:
         return loss
 
     name = "_".join(["loss_and_gradient", *(name for name, has in parts._asdict().items() if has)])
-    # Kernels of one name would take each other's instructions from numba's cache.
+    # Kernels with the same name would load each other's machine code from numba's cache.
     loss_and_gradient.__name__ = loss_and_gradient.__qualname__ = name
     return kernel(**_OPTIONS)(loss_and_gradient)
 
 
-# Of a layer of Z and Y with the cross-entropy, for kernels that know of no others.
+# The kernel for a layer of Z and Y with the cross-entropy, for callers that have no other kind.
 plain = made(Parts())

@@ -1,15 +1,15 @@
-"""The numba kernels that loss and gradient of a layer are made of, and its attention: see `gradient`.
+"""Numba kernels: attention, and the parts of loss and gradient that `gradient` puts together.
 
-`factored` has a form of the gradient for large flows, `dynamics.backend.intrinsics` what numba's language lacks.
+`factored` has the gradient for large flows, `dynamics.backend.intrinsics` additions to numba's language.
 
 Bags come as a `Batch`, in groups that share query, next token and tokens, so that the products of a group are matrix
 products. ``multiplicity[c]`` next tokens share column c of Y. An empty V (no rows) stands for the identity.
 Gradients are those of the objective J (ascent directions), summed over the bags with their weights.
 
 ``error_model="numpy"`` lets a division by zero give inf or nan, which the callers report; reassociation lets the
-compiler use vector instructions for sums; no other fast-math flag is on, so nan and inf keep their meaning.
-Loops over entries stand where an expression of arrays would do, because numba compiles them several times faster; the
-same holds of `numpy.arange` and its like, which bring a dozen functions with them.
+compiler use vector instructions for sums; no other fast-math flag is on, so nan and inf keep their meaning. Loops over
+entries replace expressions of arrays, because numba compiles loops several times faster; `numpy.arange` and the like
+are avoided, since each brings a dozen functions with it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _TOGETHER = 2**18
 
 @kernel(inner=True, **_OPTIONS)
 def _largest(u, top):
-    """Largest entry of each row: of ranks, since compilers make no vector instructions of a maximum that heeds nan."""
+    """Largest entry of each row, by integer ranks: compilers do not vectorise a maximum that handles nan."""
     for b in range(u.shape[0]):
         highest = rank_of(u[b, 0])
         for c in range(1, u.shape[1]):
@@ -42,10 +42,10 @@ def _largest(u, top):
 
 @kernel(inner=True, **_OPTIONS)
 def _exponentials(u, top, out):
-    """exp(u - top) into ``out``, for u <= top, an entry for each row.
+    """exp(u - top) into ``out``, for u <= top; ``top`` has an entry for each row.
 
-    In single precision numba calls the C library once an entry. The polynomial of Cephes' expf (S. Moshier) on
-    [-ln(2)/2, ln(2)/2], scaled by a power of two made of its bits, becomes vector instructions, exact to 9e-8.
+    In single precision numba would call the C library for each entry. The polynomial of Cephes' expf (S. Moshier) on
+    [-ln(2)/2, ln(2)/2], times a power of two made of its bits, becomes vector instructions, exact to 9e-8.
     """
     if u.itemsize == 8:
         for b in range(u.shape[0]):
@@ -85,7 +85,7 @@ def _weigh_alone(token, count, logits, c):
 
 @kernel(inner=True, **_OPTIONS)
 def _weigh(token, count, logits, c, e, top):
-    """N_l exp(z_l) of the bags of a group into the rows of ``c``, each up to a factor; ``e`` and ``top`` are a row."""
+    """N_l exp(z_l) of a group's bags into the rows of ``c``, each up to a factor; ``e`` and ``top`` are workspaces."""
     low, high = c.dtype.type(1e-12), c.dtype.type(1e12)
     for i in range(token.size):
         e[0, i] = logits[token[i]]
@@ -96,14 +96,14 @@ def _weigh(token, count, logits, c, e, top):
         for i in range(token.size):
             c[b, i] = count[b, i] * e[0, i]
             total += c[b, i]
-        # The tokens of a bag may lie far below the largest logit, whose own count is zero; or counts may be huge.
+        # The token of the largest logit may have count zero, and the others lie far below; or counts may be huge.
         if not low < total < high:
             _weigh_alone(token, count[b], logits, c[b])
 
 
 @kernel(inner=True, **_OPTIONS)
 def _square_of_other_norms(c, normalised, width):
-    """The square of the norm that divides c without a value matrix: see `_feature`."""
+    """The squared norm by which `_feature` divides c, for LayerNorm or without normalisation."""
     total = square = c.dtype.type(0)
     for i in range(c.size):
         total += c[i]
@@ -119,9 +119,9 @@ def _square_of_other_norms(c, normalised, width):
 def _feature(c, floor, means, normalised, width, f, norm):
     """LN(c) of the rows of c without a value matrix into ``f``, aligned with their tokens; norms into ``norm``.
 
-    ``LN(x) = x / max(||x||, floor)``, which takes off the factor that rows of c have. Below the floor, ``norm`` is
-    -floor. With the ``means`` of a `Rule`, f is c / ||P c|| over ``width`` tokens, so that Y^T P f is what P Y makes of
-    it; and c by its sum where it is not ``normalised``.
+    ``LN(x) = x / max(||x||, floor)``: the factor of each row of c cancels. Below the floor, ``norm`` is -floor. With
+    ``means``, f is c / ||P c|| over ``width`` tokens, to be multiplied with P Y. If not ``normalised``, f is c divided
+    by its sum.
     """
     for b in range(c.shape[0]):
         square = f.dtype.type(0)
@@ -146,8 +146,8 @@ def _feature(c, floor, means, normalised, width, f, norm):
 def _feature_of_values(token, c, V, center, floor, normalised, f, norm):
     """LN(V^T c) of the rows of c into ``f``, norms into ``norm``: V is applied to c / sum.
 
-    ``LN(x) = P x / max(||P x||, floor)``, where P takes off the mean if ``center``; it is V^T c itself where it is not
-    ``normalised``. Below the floor, ``norm`` is -floor.
+    ``LN(x) = P x / max(||P x||, floor)``, where P subtracts the mean if ``center``; if not ``normalised``, f is V^T c
+    itself. Below the floor, ``norm`` is -floor.
     """
     for b in range(f.shape[0]):
         total = mean = square = f.dtype.type(0)
@@ -180,7 +180,8 @@ def _feature_of_values(token, c, V, center, floor, normalised, f, norm):
 def _decode(rows, f, Y, block, u):
     """Decoder logits Y^T f of the rows of f into the rows of ``u``; f[., i] belongs to row rows[i] of Y.
 
-    ``block`` has these rows side by side unless f has one row, where four rows at a time spare loads and stores.
+    ``block`` has these rows side by side if f has several rows. With one row of f, four rows of Y at a time save loads
+    and stores.
     """
     if f.shape[0] > 1:
         np.dot(f, block, u)
@@ -213,7 +214,7 @@ def _join_query(row, u):
 
 @kernel(inner=True, **_OPTIONS)
 def _part_query(u, r, weight, row, keep):
-    """`_join_query` the other way: in ``u`` and ``r`` what f is to see; adds the gradient of the query's row of Y."""
+    """Backward pass of `_join_query`: scales ``u`` and ``r`` for f, and adds the gradient of the query's row of Y."""
     half = u.dtype.type(np.sqrt(0.5))
     for b in range(u.shape[0]):
         for c in range(u.shape[1]):
@@ -229,8 +230,8 @@ def _residual(u, target, soft, weight, mass, r, top):
 
     ``top`` is a workspace.
     """
-    # Columns without mass, which only fill up vectors, follow the last that has one, but products may round them
-    # otherwise: one that were the largest by that would leave nothing of all that have mass.
+    # Columns without mass fill up vectors. Products may round them to the largest logit; then every column with mass
+    # would underflow. So they get the logit of the last column with mass.
     last = mass.size - 1
     while last > 0 and mass[last] == 0:
         last -= 1
@@ -306,7 +307,7 @@ def _square_residual(u, target, soft, weight, mass, r):
 def _contrast(difference, weight, mass, u, r):
     """Regulariser (22) of a pair of bags: the mean over next tokens of the squared difference of their logits.
 
-    ``weight`` holds the weights of the loss and of the regulariser; in ``r`` and ``u`` their gradients are added up.
+    ``weight`` holds the weights of the loss and of the regulariser; ``r`` and ``u`` receive the sum of both gradients.
     """
     columns = mass.sum()
     loss = 0.0
@@ -326,12 +327,12 @@ def _rectify(H, a):
     for b in range(a.shape[0]):
         for i in range(a.shape[1]):
             x = a[b, i] + H[H.shape[0] - 1, i]
-            a[b, i] = a.dtype.type(0) if x < 0 else x  # which keeps nan
+            a[b, i] = a.dtype.type(0) if x < 0 else x  # nan stays nan
 
 
 @kernel(inner=True, **_OPTIONS)
 def _rectify_back(a, weight, da, dH):
-    """Gradient before the rectifier from that after it, in place; adds the gradient of the bias."""
+    """Backward pass of `_rectify`, in place; adds the gradient of the bias."""
     for b in range(a.shape[0]):
         for i in range(a.shape[1]):
             da[b, i] = da[b, i] if a[b, i] > 0 else da.dtype.type(0)
@@ -340,7 +341,7 @@ def _rectify_back(a, weight, da, dH):
 
 @kernel(inner=True, **_OPTIONS)
 def _back(rows, v, Y, block, g):
-    """g = v Y^T on the rows of the feature: `_decode` the other way."""
+    """Backward pass of `_decode`: g = v Y^T on the rows of the feature."""
     if v.shape[0] > 1:
         np.dot(v, block.T, g)
         return
@@ -383,8 +384,8 @@ def _add_outer(rows, f, weight, r, product, dY):
 def _pull_back(token, f, norm, g, means, normalised, weight, dz, h):
     """Add the gradient with respect to the logits z of a query, given g, the gradients at the features f.
 
-    This is Lemma 1 in bag form, z' = f * (g - f (f . g)). Where LN subtracts the mean over all tokens, of which dz has
-    as many, the second f is P c / ||P c||; and it is 1 without LN. ``h`` is a workspace.
+    This is Lemma 1 in bag form, z' = f * (g - f (f . g)). If LN subtracts the mean over all dz.size tokens, the second
+    f is P c / ||P c||; without LN it is 1. ``h`` is a workspace.
     """
     for i in range(token.size):
         h[i] = 0
@@ -434,7 +435,8 @@ def _pull_back_values(token, c, f, norm, g, V, center, weight, dz, dV, h):
                     dV[token[i], k] += scale * share * du
                 mean += share * along
                 h[i] += scale * share * along
-            # The softmax's part; above the floor LN makes it zero, and round-off would move the row sums of Z.
+            # The term of softmax's denominator. Above the floor it is zero up to round-off, which would move the row
+            # sums of Z.
             for i in range(token.size):
                 h[i] -= scale * c[b, i] / total * mean
     for i in range(token.size):

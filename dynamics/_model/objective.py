@@ -15,7 +15,7 @@ from dynamics.support.origins import described
 
 
 class Criterion(NamedTuple):
-    """A loss, as the kernels know it and as a plot names it."""
+    """A loss: its flag for the kernels, its label and its units for plots."""
 
     squared: bool
     label: str
@@ -28,13 +28,13 @@ CRITERIA = {
 }
 NORMALISATIONS = ("unit", "layer", None)
 _AnyKind = TypeVar("_AnyKind", bound=Kind)
-# By the weights, what is added to the gradient of J by some of them.
+# Weights -> name of a weight -> the array to add to the gradient of J.
 Term = Callable[[Weights], Mapping[str, np.ndarray]]
 
 
 @dataclass(frozen=True)
 class Objective:
-    """The objective that `gradient_flow` and `sgd` descend on, with the shape of its layer.
+    """The objective of `gradient_flow` and `sgd`, with options of the layer.
 
     Parameters
     ----------
@@ -42,25 +42,25 @@ class Objective:
         Nats (2), or ``sum_c (u_c - target_c)^2`` of the logits u (Wen et al. 2023, (5)).
     contrast : Bags, optional
         Insertions for the regulariser ``contrast_weight E ||u(x) - u(x + insertion)||^2 / M`` (Wen et al. 2023, (22)),
-        each as likely as its weight: in `sgd` each bag of a batch comes with one. `DyckLanguage.nested_pairs` makes
-        them.
+        whose weights are their probabilities: in `sgd` each bag of a batch has one insertion.
+        `DyckLanguage.nested_pairs` makes insertions.
     contrast_weight : float
     label_smoothing : float
-        eps in [0, 1): what is descended on has the targets ``(1 - eps) e_n + eps / M``. The ``loss`` that is recorded
-        has those of the data; ``batch_loss`` is what is descended on.
+        eps in [0, 1): training minimises the loss with the targets ``(1 - eps) e_n + eps / M``. The recorded ``loss``
+        has the targets of the data, the recorded ``batch_loss`` the smoothed ones.
     temperature : float
-        tau > 0: attention is ``N_l exp(z_l / tau)``. The same as learning rates of Z, and Z, smaller by tau^2 and tau:
-        Z(eta_Z, tau) = tau Z(eta_Z / tau^2, 1).
+        tau > 0: attention is ``N_l exp(z_l / tau)``. Equivalent to learning rates of Z that are smaller by tau^2, and a
+        Z that is smaller by tau: Z(eta_Z, tau) = tau Z(eta_Z / tau^2, 1).
     normalisation : "unit", "layer" or None
-        LN of what attention gathers. "unit": ``v / ||v||_2``, the paper's. "layer": after the mean over all entries is
-        subtracted, as the usual LayerNorm does (up to the factor sqrt(d), which is one of eta_Y); without a value
-        matrix the entries are the tokens of the layer. None: v itself.
+        LN of the attended vector v. "unit": ``v / ||v||_2``, as in the paper. "layer": the mean over all entries is
+        subtracted first, as in the usual LayerNorm up to the factor sqrt(d), which is a factor of eta_Y; without a
+        value matrix the entries are the tokens of the layer. None: v itself.
     terms : functions of the weights
-        Each is given the weights, with the attributes Z, Y, .. of `Layer`, and returns a mapping from some of these
-        names to what is added to the gradient of J by that array, in each step of `sgd` and in the flow. See
+        Each function is given the weights, with the attributes Z, Y, .. of `Layer`, and returns a mapping from some of
+        these names to arrays. The arrays are added to the gradient of J, in each step of `sgd` and in the flow. See
         docs/howto/change_an_assumption.md.
 
-    Temperature and normalisation are those of the layer in training; they may also be given in a `Layer` as start.
+    Temperature and normalisation belong to the layer; the start `Layer` may have them instead.
 
     Raises
     ------
@@ -94,17 +94,17 @@ class Objective:
 
     @property
     def squared(self) -> bool:
-        """Whether it is the squared loss, which is all that the kernels know of the criterion."""
+        """True for the squared loss; the kernels know the criterion by this flag."""
         return CRITERIA[self.criterion].squared
 
     @property
     def plain(self) -> bool:
-        """Whether this is the cross-entropy alone, of targets as they are."""
+        """True for the cross-entropy alone, without contrast, label smoothing and terms."""
         return self.criterion == "cross-entropy" and self.contrast is None and not (self.label_smoothing or self.terms)
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Recorded parameters: `Objective.of` makes the same of them, less what is no number or word."""
+        """Parameters for a record; `Objective.of` inverts this, except for insertions and terms."""
         found: dict[str, Any] = {"criterion": self.criterion, "contrast_weight": self.contrast_weight}
         for name, usual in (("label_smoothing", 0.0), ("temperature", 1.0), ("normalisation", "unit")):
             if getattr(self, name) != usual:
@@ -131,7 +131,7 @@ class Objective:
 
 
 def checked_normalisation(value: object) -> None:
-    """Raise ``ValueError`` unless the argument ``normalisation`` is one that there is."""
+    """Raise ``ValueError`` unless the argument ``normalisation`` is known."""
     if value is not None:
         checks.one_of("normalisation", value, [name for name in NORMALISATIONS if name])
 
@@ -166,7 +166,7 @@ def shaped(objective: Objective, layer: _AnyKind) -> _AnyKind:
     Raises
     ------
     ValueError
-        If the layer has others of its own, or cannot have these.
+        If the layer has another temperature or normalisation, or cannot have these.
     """
     changes: dict[str, Any] = {}
     for name, usual in (("temperature", 1.0), ("normalisation", "unit")):

@@ -1,4 +1,4 @@
-"""Bags and a kind of layer in the form that the kernels take them, and the weights as these see them."""
+"""Bags and a kind of layer as arguments of the kernels, and the weights as the kernels see them."""
 
 from __future__ import annotations
 
@@ -36,12 +36,13 @@ def embed_back(
 class View:
     """The weights of a kind of layer as the kernels see them, and the way back for gradients.
 
-    Z and V that follow from an embedding, Z / temperature, and where LN subtracts the mean over tokens P, P Y.
+    Applies, in this order: embedding to Z and V; Z / temperature; Y -> P Y, without the mean over tokens, if LN
+    subtracts it.
 
     Attributes
     ----------
     plain : bool
-        Whether they see the weights as they are.
+        Whether the kernels see the weights as they are.
     """
 
     def __init__(self, layer: Kind, dtype: np.dtype) -> None:
@@ -65,14 +66,14 @@ class View:
         return Weights(*(read_only(array.view()) for array in weights))
 
     def beneath(self, slopes: Weights) -> Weights:
-        """Where the kernels add up gradients for `backward`: in ``slopes``, but for what is transformed."""
+        """Arrays for gradients of the kernels, see `backward`: ``slopes``, with new arrays for transformed weights."""
         if self.direct:
             return slopes
         Y = np.zeros_like(slopes.Y) if self.means else slopes.Y
         return slopes._replace(Z=np.zeros_like(slopes.Z), Y=Y)
 
     def backward(self, weights: Weights, seen: Weights, slopes: Weights) -> None:
-        """Complete the gradients in ``slopes``, whose Z and V always have entries, from those in ``seen``."""
+        """Complete ``slopes`` from the gradients ``seen`` of the kernels; Z and V of ``slopes`` always have entries."""
         if not self.direct:
             slopes.Z[...] += seen.Z / self.temperature
         if self.means:
@@ -84,15 +85,15 @@ class View:
 
 
 class Problem:
-    """Bags and a kind of layer in the form that the kernels take them, for callers that step many times.
+    """Bags and a kind of layer as arguments of the kernels, for callers that step many times.
 
     Parameters
     ----------
     bags : Bags
     layer : Layer
-        Its kind counts, not its weights.
+        Only its kind is used, not its weights.
     objective : Objective, optional
-        Each bag comes with each insertion, by the product of their weights.
+        Each bag comes with each insertion, weighted by the product of their weights.
     dtype : numpy dtype, optional
         Precision of the weights. Default: that of ``layer``.
     """
@@ -118,9 +119,9 @@ class Problem:
         return Weights(*(np.zeros(shape, self._dtype) for shape in self._shapes))
 
     def weighed(self, weight: np.ndarray, count: np.ndarray | None = None) -> Problem:
-        """The same with other weights of the bags, of any sign, in which all is linear; and with other counts.
+        """The problem with other weights of the bags, of any sign, and optionally with other counts.
 
-        Each bag is a group of its own.
+        Loss and gradient are linear in these weights. Each bag must be a group of its own.
         """
         other = copy.copy(self)
         new = {"weight": weight, "count": self.batch.count if count is None else count}
@@ -136,14 +137,14 @@ class Problem:
         return self.batch.count.size * self.rule.multiplicity.size
 
     def alone(self, weights: Weights, slopes: Weights) -> tuple | None:
-        """The arguments of the kernel in `loss_and_gradient`, or None where that is more than one call of it."""
+        """The arguments of the kernel in `loss_and_gradient`; None if that function does more than one call of it."""
         if len(self._parts) > 1 or not self.view.plain or self.objective.terms:
             return None
         part = self._parts[0][0]
         return part, part.query.size, weights, self.rule, slopes, self._none, True
 
     def small(self, like: Weights) -> Small | None:
-        """The arguments of the kernel for small plain layers, or None where these weights are more than Z and Y."""
+        """The arguments of the kernel for small plain layers; None if the problem is not of this form."""
         rule, batch = self.rule, self.batch
         usual = not (rule.squared or rule.contrasted or rule.residual or rule.means) and rule.normalised
         if not usual or like.V.size or like.hidden.size or batch.soft.shape[0] or batch.count.dtype != np.float64:
@@ -151,15 +152,15 @@ class Problem:
         return small_of(batch, rule.multiplicity, like.Z.shape)
 
     def loss(self, weights: Weights) -> float:
-        """The loss alone, at weights that are read-only."""
+        """The loss alone; ``weights`` must be read-only."""
         seen = weights if self.view.plain else self.view.forward(weights)
         own = (seen, self.rule, self._no_slopes, self._none, False)
         return sum(gradient.loss_and_gradient(part, part.query.size, *own) for part, _ in self._parts)
 
     def loss_and_gradient(self, weights: Weights, slopes: Weights, residual: np.ndarray | None = None) -> float:
-        """The loss at weights that are read-only, with the gradient of J added into ``slopes``.
+        """The loss, with the gradient of J added into ``slopes``; ``weights`` must be read-only.
 
-        For ``residual`` see the kernel.
+        For ``residual`` see `gradient.loss_and_gradient`.
         """
         seen, within = weights, slopes
         if not self.view.plain:

@@ -11,7 +11,7 @@ from dynamics.backend.intrinsics import matrix
 from dynamics.bags import Bags
 from dynamics.support.checks import read_only
 
-# Cells of all alias tables together up to which pairs of tokens are drawn: as many as stay in a processor's cache.
+# Pairs of tokens are drawn if all alias tables together have at most so many cells, which stay in a processor's cache.
 _PAIR_CELLS = 2**16
 
 _LOW = np.uint64(0xFFFFFFFF)
@@ -23,8 +23,8 @@ _TWO = np.uint64(2)
 def _alias_table(weight, threshold, choice):
     """Alias table (Walker 1977, Vose 1991) of the probabilities ``weight / weight.sum()``.
 
-    A cell i gives ``choice[2 i]`` below the threshold, in units of 2^-32, and ``choice[2 i + 1]`` above: in one row,
-    for an array of two axes finds an entry by a product.
+    Cell i gives ``choice[2 i]`` below its threshold, in units of 2^-32, and ``choice[2 i + 1]`` above. The array has
+    one axis: with two, each look-up would take a product.
     """
     size, total = weight.size, 0.0
     for i in range(size):
@@ -57,7 +57,7 @@ def _alias_table(weight, threshold, choice):
 
 @kernel()
 def _alias_tables(indptr, weight, start, threshold, choice, pairs):
-    """Alias tables of all rows; of pairs (first, second), packed as first + 2^32 second, where ``pairs``."""
+    """Alias tables of all rows; with ``pairs``, of pairs (first, second), packed as first + 2^32 second."""
     for row in range(indptr.size - 1):
         at, n = indptr[row], indptr[row + 1] - indptr[row]
         lo, hi = start[row], start[row + 1]
@@ -97,7 +97,7 @@ def alias_tables(
 def _advance(a, b, c, d):
     """64 random bits by xoshiro256++ (Blackman and Vigna 2019), and its next state.
 
-    Not numpy's generators: a call of theirs through a function pointer takes several times as long.
+    numpy's generators, which are called through a function pointer, take several times as long.
     """
     total = a + d
     bits = ((total << np.uint64(23)) | (total >> np.uint64(41))) + a
@@ -122,10 +122,10 @@ def random_bits(state, out):
 
 @kernel(inner=True)
 def _pick(bits, threshold, choice):
-    """Entry drawn from an alias table with the lower 32 of ``bits``: the law is exact to 2^-32.
+    """Draw an entry from an alias table by the lower 32 of ``bits``: its law is exact to 2^-32.
 
-    The product with the number of cells has the cell in its upper half and the position within it in the lower. The
-    side is looked up, not branched on: no processor can predict it.
+    The product of bits and number of cells has the cell in its upper half, and the position within the cell in its
+    lower half. The side of the threshold is looked up without a branch, since no processor can predict it.
     """
     position = (bits & _LOW) * np.uint64(threshold.size)
     cell = position >> _HALF
@@ -143,12 +143,12 @@ def _pick_two(bits, threshold, choice, pairs):
 
 @kernel(inner=True)
 def _draw_tokens(random, threshold, choice, pairs, position_weight, tallies, count):
-    """Each row of ``count``: the weights of the positions, added up by the tokens drawn for them.
+    """Draw a token for each position; a row of ``count`` receives the weights of the positions, added up by token.
 
     Tokens at even and at odd positions are counted apart, so that one store need not wait for the other.
     """
     positions, size = position_weight.size, count.shape[1]
-    alike = True  # then integers add up faster
+    alike = True  # with equal weights, integers add up faster
     for t in range(positions):
         alike = alike and position_weight[t] == 1
     even, odd = tallies
@@ -180,7 +180,10 @@ def _draw_tokens(random, threshold, choice, pairs, position_weight, tallies, cou
 
 @kernel(inner=True)
 def _join(token, count, more_token, more_count, out_token, out_count):
-    """A bag and the same with an insertion, as two rows of counts over the tokens of either; returns their number."""
+    """Write a bag, and the bag with an insertion, as two rows of counts over the tokens of either.
+
+    Returns the number of these tokens.
+    """
     size = token.size
     for i in range(token.size):
         out_token[i] = token[i]
@@ -247,9 +250,9 @@ def contrasted(batch: Batch, insertions: Bags, strength: float) -> Batch:
 
 @kernel(inner=True)
 def _deal(bits, deck):
-    """The next bag of an epoch, each of whose orders is as likely to 2^-32 (Fisher and Yates).
+    """The next bag of an epoch; all orders of an epoch are equally likely to 2^-32 (Fisher and Yates).
 
-    The last entry of ``deck`` counts the bags that were dealt; before it stand these, and then the others.
+    The last entry of ``deck`` counts the bags that were dealt. Before it stand the dealt bags, then the others.
     """
     size = deck.size - 1
     dealt = deck[size] % size
@@ -327,12 +330,12 @@ def _draw_batch(random, data, bag_tables, token_tables, position_weight, inserti
 def draw_batches(random, data, bag_tables, token_tables, position_weight, insertions, workspace, batches, groups):
     """Fill the first ``groups.size`` of ``batches`` with bags drawn from ``data``, and ``groups`` with their numbers.
 
-    ``data`` is a `Batch` of single bags, ``batches`` what `steps.sgd_steps` takes. With positions, each bag is a
-    sequence whose tokens are drawn from the counts: sequences of one class are the bags of a group. Without, each is a
-    bag of the data as it is, once, with the weight of all times that it was drawn. ``workspace`` is (a row of drawn
-    classes for each step, a zero for each class, random bits, two tallies of tokens, nothing or what `_deal` takes).
+    ``data`` is a `Batch` of single bags, ``batches`` the argument of `sgd_steps`. With positions, each bag is a
+    sequence with tokens drawn from the counts; the sequences of one class are the bags of a group. Without positions, a
+    drawn bag comes once, as it is, weighted by how often it was drawn. ``workspace`` is (a row of drawn classes for
+    each step, a zero for each class, random bits, two tallies of tokens, the deck of `_deal` or nothing).
     ``insertions`` are (indptr, token, count, threshold, choice, weight of the regulariser (22)): if there are any, each
-    bag comes as a pair with one.
+    bag comes as a pair, without and with an insertion.
     """
     query, target, soft, weight, size, indptr, token, count = batches
     drawn, tally, bits, tallies, deck = workspace

@@ -1,8 +1,8 @@
 """Loss and gradient of a small plain layer, in rows of numbers that become vector instructions (numba).
 
 A kernel of `_model.gradient` takes any batch, makes its arrays anew in each call, and asks the C library for one
-exponential at a time: at ten classes that is three times the arithmetic. Here the arrays are the caller's, all
-exponentials of a batch are taken together, and the loss is found only where somebody asks for it.
+exponential at a time: at ten classes that is three times the arithmetic. Here the caller owns the arrays, all
+exponentials of a batch are taken together, and the loss is computed on request only.
 """
 
 from __future__ import annotations
@@ -32,30 +32,30 @@ _OPTIONS: dict[str, Any] = {"fastmath": {"contract"}, "uses": (lanes,)}
 
 
 class Small(NamedTuple):
-    """The arguments of `plain_gradient`: bags, weights and what they take to work in.
+    """The arguments of `plain_gradient`: bags, weights and workspaces.
 
     Attributes
     ----------
     query, target, indptr, token : int arrays
     weight, count : arrays
-        Those of a `Batch` whose groups are bags with next tokens.
+        Those of a `Batch` with single bags as groups, and with next tokens.
     mass : (rows of `LANES`,)
         The multiplicity of each column of Y, then zeros.
     rivals : (bags, rows of `LANES`)
-        The same without the next token of the bag itself.
+        ``mass`` without the next token of each bag.
     width, columns : int
         Columns of Z and of Y.
     entries : (Z.size + Y.size + LANES,)
         Z, then Y, then room for a row.
     slopes : as ``entries``
-        Where the gradients are added up.
+        Receives the gradients.
     start : int
-        Where Y starts.
+        Index of the first entry of Y in ``entries``.
     shares : (entries of the bags, then room for a row,)
     logits : (bags, rows of `LANES`)
     line : (rows of `LANES`,)
     asked : (1,) bool
-        Whether the loss is asked for.
+        True to compute the loss.
     """
 
     query: np.ndarray
@@ -63,7 +63,7 @@ class Small(NamedTuple):
     indptr: np.ndarray
     token: np.ndarray
     weight: np.ndarray
-    count: np.ndarray  # in place of a method of tuples
+    count: np.ndarray  # hides a method of tuples
     mass: np.ndarray
     rivals: np.ndarray
     width: int
@@ -78,9 +78,9 @@ class Small(NamedTuple):
 
 
 def small_of(batch: Batch, multiplicity: np.ndarray, shape: tuple[int, int]) -> Small:
-    """The arguments of `plain_gradient` for bags alone in their groups, with arrays to work in of their own.
+    """The arguments of `plain_gradient` for single bags as groups, with new workspaces.
 
-    ``shape`` is that of Z; Y has the same tokens.
+    ``shape`` is the shape of Z; Y has a row for each column of Z.
     """
     columns, start = multiplicity.size, shape[0] * shape[1]
     wide = -(-columns // LANES) * LANES
@@ -111,7 +111,7 @@ def small_of(batch: Batch, multiplicity: np.ndarray, shape: tuple[int, int]) -> 
 
 @kernel(inner=True, **_OPTIONS)
 def exp(x):
-    """exp(x) within two units in the last place; below 1e-307 and above 1e307 it stays where it is.
+    """exp(x) within two units in the last place; for x below -707 or above 707, exp of that bound.
 
     The C library takes one number at a time. This is Taylor's polynomial of degree 13 on [-ln(2)/2, ln(2)/2], times a
     power of two.
@@ -166,9 +166,9 @@ def _attend(query, indptr, token, count, width, entries, shares):
 
 @kernel(inner=True, **_OPTIONS)
 def _decode(indptr, token, mass, columns, start, entries, shares, logits):
-    """The decoder's logits of all bags below the largest of each, and what they are below it by, and its exponential.
+    """Decoder logits of all bags, less the largest logit of each bag.
 
-    What stands beyond the columns of Y is the next row, and is left out by its mass of zero.
+    A row may reach beyond the columns of Y into its next row; such entries have mass zero and are left out.
     """
     wide = mass.size
     for b in range(indptr.size - 1):
@@ -187,7 +187,7 @@ def _decode(indptr, token, mass, columns, start, entries, shares, logits):
 
 @kernel(**_OPTIONS)
 def plain_gradient(small):
-    """As `gradient.loss_and_gradient` of a plain layer and the cross-entropy (Lemma 1); the loss is 0 if not ``asked``.
+    """`gradient.loss_and_gradient` of a plain layer and the cross-entropy (Lemma 1); the loss is 0 unless ``asked``.
 
     The weights are in ``entries``, and the gradients are added into ``slopes``.
     """

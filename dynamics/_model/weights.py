@@ -1,7 +1,7 @@
-"""Weights, and the kind of layer and loss that they belong to, in the form that the kernels take them.
+"""Weights, and their kind of layer and loss, as arguments of the kernels.
 
-Numba's cache names the classes of its arguments: where `Weights`, `Rule` or `Batch` is given other fields, the files of
-kernels that take it have to change as well. Of one that is renamed or moved, what was kept is forgotten by itself.
+Numba's cache names the classes of arguments. If `Weights`, `Rule` or `Batch` gets other fields, the files of kernels
+that take it have to change as well. Renaming or moving a class invalidates the cache by itself.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ import numpy as np
 
 
 class Weights(NamedTuple):
-    """The arrays that training moves, or their gradients, velocities or moments; what does not exist has no entries.
+    """The arrays that training moves, or their gradients, velocities or moments; a missing array has no entries.
 
-    Z and V are among what does not exist if they follow from an embedding. The kernels use the first four alone, and
-    are given the Z and V that follow from it.
+    With an embedding, Z and V count as missing, since they follow from it. The kernels use only the first four arrays,
+    and are given the Z and V of the embedding.
 
     Attributes
     ----------
     Z, Y, V, hidden : arrays
-        Those of `Layer`.
+        The arrays of `Layer`.
     keys, queries, values : arrays
         W_K, W_Q and W_V of an `Embedding`.
     """
@@ -34,7 +34,7 @@ class Weights(NamedTuple):
     values: np.ndarray
 
 
-# The argument that holds the learning rate of each.
+# The argument with the learning rate of each.
 RATES = ("eta_z", "eta_y", "eta_v", "eta_hidden", "eta_z", "eta_z", "eta_v")
 
 
@@ -51,11 +51,11 @@ class Rule(NamedTuple):
     contrasted : bool
         Whether each group is a pair of bags, the first for the loss, both for the regulariser (22), with a weight each.
     residual : bool
-        Whether the query's vector joins the feature; its row of Y is that of the query among the last ones.
+        Whether the query's vector joins the feature; the last rows of Y are then those of the queries.
     means : bool
-        Whether LN of what has no V subtracts the mean first, where Y has none in its columns.
+        Whether LN without V subtracts the mean first; then each column of Y has mean zero.
     normalised : bool
-        Whether there is LN at all, with V as well.
+        Whether there is LN at all, with or without V.
     """
 
     multiplicity: np.ndarray
@@ -69,7 +69,7 @@ class Rule(NamedTuple):
 
 
 class Kind(Protocol):
-    """A layer, of which files that it imports need the kind alone: the attributes of `dynamics.layer.Layer`."""
+    """The attributes of `dynamics.layer.Layer` that lower modules need, which cannot import it."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 

@@ -1,1 +1,1 @@
-"""Compilation by numba: all that touches its inside (`inside*`), and the same by plain `numba.njit` (`plain*`)."""
+"""Compilation by numba: `_inside*` uses numba's internals, `_plain*` does the same by plain `numba.njit`."""

@@ -1,6 +1,6 @@
-"""Kernels by numba and its inside: parts without instructions of their own, addresses, a cache that loads in less time.
+"""Kernels by numba's internals: parts without machine code of their own, addresses, and a cache that loads faster.
 
-What stands here may break with each version of numba; docs/howto/numba.md says what, and how one would notice.
+This module may break with each version of numba; docs/howto/numba.md says where, and how one would notice.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def address(called: Any, arguments: tuple) -> int:
 
 
 def _form(argument: Any) -> Any:
-    """An object's type as `numba.typeof` tells it apart, in a twentieth of the time; equal forms have equal types."""
+    """A key for the type of an object, in a twentieth of the time of `numba.typeof`: equal keys have equal types."""
     if isinstance(argument, tuple):
         return type(argument), *map(_form, argument)
     if isinstance(argument, np.ndarray):
@@ -88,7 +88,7 @@ def _form(argument: Any) -> Any:
     return type(argument)
 
 
-# Of kernels that were asked for, which keep their instructions as long as they live.
+# Addresses of compiled kernels; as keys, the kernels stay alive, and with them their machine code.
 _addresses: dict[tuple, int] = {}
 
 
@@ -111,7 +111,7 @@ def call(_, where, arguments):
 
 
 def _without_collection(compile_it: Callable) -> Callable:
-    """The same without Python's search for unused objects meanwhile, which takes a tenth of the time of compiling."""
+    """The same function, with Python's garbage collector off meanwhile: it takes a tenth of the time of compiling."""
 
     def compiled(*arguments: Any) -> Any:
         collecting = gc.isenabled()
@@ -126,10 +126,10 @@ def _without_collection(compile_it: Callable) -> Callable:
 
 
 class _Part(JITCodeLibrary):
-    """Code that stands in other libraries only, which optimise it and make instructions of it."""
+    """A library without machine code: other libraries include it, optimise it and compile it."""
 
     def _optimize_final_module(self) -> None:
-        """Nothing."""
+        """Leave the module as it is."""
 
     def _finalize_final_module(self) -> None:
         self._finalize_dynamic_globals()
@@ -137,7 +137,7 @@ class _Part(JITCodeLibrary):
 
 
 def _as_part(compiled: Any) -> Any:
-    """A dispatcher whose functions have no address, so that only kernels can call them."""
+    """Make a dispatcher whose functions have no address: only kernels can call them."""
     compiler, compile_it = compiled._compiler, compiled._compiler._compile_core
 
     def without_instructions(flags: Any) -> Any:
@@ -147,7 +147,7 @@ def _as_part(compiled: Any) -> Any:
     def compile_part(args: Any, return_type: Any) -> Any:
         found = compile_it(args, return_type)
         found.library.__class__ = _Part
-        found = found._replace(entry_point=object())  # which names the function where kernels look it up
+        found = found._replace(entry_point=object())  # kernels find the function by it
         compiled.targetctx.insert_user_function(found.entry_point, found.fndesc, [found.library])
         return found
 
@@ -155,15 +155,15 @@ def _as_part(compiled: Any) -> Any:
         raise TypeError(f"{compiled.__name__} is an inner kernel: only kernels can call it")
 
     compiler._customize_flags, compiler._compile_core = without_instructions, compile_part
-    # Numba calls these two for Python.
+    # Numba calls these two methods for calls from Python.
     compiled._insert, compiled._compile_for_args = (lambda *_: None), refuse
     return compiled
 
 
 class _Files(IndexDataCacheFile):
-    """Files of a cache, each of which ends in its checksum: a damaged one is set aside, and never unpickled.
+    """Files of a cache, each with its checksum at the end: a damaged file is set aside, and never unpickled.
 
-    Numba's own end every later run with an error of pickle, or of whatever the bytes now mean.
+    With numba's own files, damage ends every later run with an error of pickle, or of whatever the bytes now mean.
     """
 
     def __init__(self, cache_path: str, filename_base: str, source_stamp: Any) -> None:
@@ -188,7 +188,7 @@ def _seal(content: bytes) -> bytes:
 
 
 def _sound(path: str) -> bool:
-    """Whether a file is as it was written, or is not there; another is set aside."""
+    """True if a file is undamaged or missing; a damaged file is set aside."""
     try:
         with open(path, "rb") as file:
             content = file.read()
@@ -206,11 +206,12 @@ _DIGITS = 4  # bytes
 
 
 class _Cache(FunctionCache):
-    """A cache on disk that may be full, and that loads kernels without what compiling them takes.
+    """A cache that survives a full disk, and that loads kernels without numba's compiler.
 
-    Before it looks on disk, numba imports its implementations of Python and NumPy and registers them, and again for the
-    constants of each of them that a kernel calls: longer than all else of a first small flow. What is compiled needs
-    the runtime and the constants alone; where a kernel is compiled after all, numba loads the rest then.
+    Before it looks on disk, numba imports and registers its implementations of Python and NumPy. To rebuild the
+    constants of a kernel, it also imports the modules of all functions that the kernel calls. Both take longer than the
+    rest of a first small flow. A compiled kernel needs only the runtime and its constants; if a kernel has to be
+    compiled after all, numba loads the rest then.
     """
 
     _cache_file: Any
@@ -221,7 +222,7 @@ class _Cache(FunctionCache):
         self._cache_file = _Files(self._cache_path, self._impl.filename_base, stamp)
 
     def depend_on(self, modules: Iterable[ModuleType]) -> None:
-        """Take what was kept for stale where the files of these changed, too."""
+        """Treat kept kernels as stale also if the files of these modules changed."""
         index = self._cache_file
         files = [module.__file__ or "" for module in modules]
         found = [os.stat(file) for file in files if os.path.exists(file)]  # not within a zip archive
@@ -235,7 +236,8 @@ class _Cache(FunctionCache):
         except OSError as error:
             _tell_unkept(str(error))
         except (ImportError, AttributeError) as error:
-            # The index names the classes of arguments. Of another version they may stand elsewhere, or not at all.
+            # The index names the classes of arguments. In a cache of another version, a class may be elsewhere or
+            # missing.
             if not (isinstance(error, ImportError) or "Can't get attribute" in str(error)):
                 raise
             self.flush()
@@ -250,9 +252,10 @@ class _Cache(FunctionCache):
 
 @contextmanager
 def _constants_alone() -> Iterator[None]:
-    """Within it, kernels are loaded without the modules of the functions that they call.
+    """Load kernels within this context without importing the modules of the functions that they call.
 
-    Only Python that numba did not compile reads the globals of these. Numba's lock for compiling is held meanwhile.
+    Only Python code that numba did not compile reads the globals of these modules. Numba's lock for compiling is held
+    meanwhile.
     """
     whole = environment._rebuild_env
 
@@ -282,7 +285,7 @@ def _tell_unkept(reason: str) -> None:
 
 
 def _tell(what: str, message: str) -> None:
-    """Say once, and not in every worker, what goes wrong."""
+    """Warn once, and not in every worker."""
     if what not in _told and multiprocessing.parent_process() is None:
         warnings.warn(message, stacklevel=2)
     _told.add(what)

@@ -1,4 +1,4 @@
-"""`dynamics.backend.lanes` as vectors of LLVM's."""
+"""`dynamics.backend.lanes` as LLVM vectors."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class _Model(models.PrimitiveModel):
 
 
 def _spread(builder: Any, value: Any) -> Any:
-    """A number as a row of it."""
+    """A row with the number in every lane."""
     if value.type == _DOUBLES:
         return value
     one = builder.insert_element(ir.Constant(_DOUBLES, ir.Undefined), value, ir.Constant(ir.IntType(32), 0))
@@ -44,7 +44,7 @@ def _spread(builder: Any, value: Any) -> Any:
 
 
 def _arithmetic(function: Callable, instruction: str) -> None:
-    """Teach numba ``function`` of two rows, or of a row and a number."""
+    """Define ``function`` in numba for two rows, or for a row and a number."""
     pairs = ((_ROW, _ROW), (_ROW, types.float64), (types.float64, _ROW))
     infer_global(function)(type("_", (ConcreteTemplate,), {"cases": [signature(_ROW, *pair) for pair in pairs]}))
 
@@ -122,7 +122,7 @@ def where(_, mask, a, b):
 
 
 def _by_llvm(name: str) -> Any:
-    """A function of LLVM's of a row."""
+    """A function of LLVM that acts on a row."""
 
     @intrinsic
     def compiled(_, a):
@@ -147,7 +147,7 @@ def power_of_two(_, k):
 
 
 def _folded(join: Callable) -> Any:
-    """A number made of a row, by joining its halves until one is left."""
+    """A function from a row to a number: it joins halves of the row until one number is left."""
 
     @intrinsic
     def fold(_, a):

@@ -38,7 +38,7 @@ def matrix(_, buffer, rows, columns):
     kind = types.Array(buffer.dtype, 2, "C", readonly=not buffer.mutable)
 
     def codegen(context, builder, signature, arguments):
-        # Imported with numba's implementations, which loading a compiled kernel goes without.
+        # Imported here, since loading a compiled kernel does not need numba's implementations.
         from numba.np.arrayobj import populate_array
 
         source = context.make_array(signature.args[0])(context, builder, arguments[0])
@@ -52,7 +52,7 @@ def matrix(_, buffer, rows, columns):
 
 
 def _in_order(builder, bits):
-    """Bits of a floating-point number as an integer that is larger where the number is, and back."""
+    """Map the bits of a floating-point number to an integer with the same order, and back."""
     width = bits.type.width
     sign = builder.ashr(bits, ir.Constant(bits.type, width - 1))
     return builder.xor(bits, builder.and_(sign, ir.Constant(bits.type, 2 ** (width - 1) - 1)))
@@ -79,7 +79,7 @@ def number_of(_, rank):
 
 
 def _of_bits(integer, kind):
-    """The float of type ``kind`` whose bits are those of an integer."""
+    """The float of type ``kind`` with the bits of an integer."""
 
     @intrinsic
     def of_bits(_, bits):

@@ -1,7 +1,7 @@
-"""Kernels by plain `numba.njit`, or as the Python that they are written in: slower than those of `inside`.
+"""Kernels by plain `numba.njit`, or as plain Python: slower than those of `_inside`.
 
-Nothing is kept on disk: numba's cache would not tell these kernels from the others, nor notice a change in a module
-that a kernel uses.
+Nothing is kept on disk: numba's cache would take these kernels for those of `_inside`, and would not notice a change in
+a module that a kernel uses.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dynamics.backend.modes import IN_PYTHON
 
 
 def kernel(inner: bool, uses: Iterable[ModuleType], options: Mapping[str, Any]) -> Callable[[Callable], Any]:
-    """`dynamics.backend.compiled.kernel`, of which an inner one can be called from Python, too."""
+    """`dynamics.backend.compiled.kernel`; here Python can call inner kernels, too."""
     if IN_PYTHON:
         # As ``error_model="numpy"``: a division by zero gives inf or nan, and integers wrap around.
         return np.errstate(all="ignore")
@@ -30,7 +30,7 @@ def primitive(function: Callable) -> Any:
 
 
 def by_type(kernels: Mapping[type, Any]) -> Any:
-    """`dynamics.backend.compiled.by_type`, by the fields that a class has: numba compiles no branch on None."""
+    """`dynamics.backend.compiled.by_type`, by the fields of the classes, since numba compiles no branch on None."""
     if IN_PYTHON:
         return lambda first, *rest: kernels[type(first)](first, *rest)
     (kind, own), *others = kernels.items()

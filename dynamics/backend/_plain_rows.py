@@ -45,7 +45,7 @@ def where(mask, a, b):
 
 @primitive
 def power_of_two(k):
-    # Of its bits; where k is nan, so is what it multiplies.
+    # The float with these bits. For k = nan it is arbitrary, but its factor is nan, and so is the product.
     return ((k.astype(np.int64) + 1023) << 52).view(np.float64)
 
 

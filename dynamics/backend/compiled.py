@@ -19,42 +19,43 @@ def kernel(*, inner: bool = False, uses: Iterable[ModuleType] = (), **options: A
     Where numba has no folder for its cache (a read-only installation and no home) or cannot write to it (a full disk),
     kernels are compiled in each process, and standard error says so once.
 
-    Numba compiles anew what it kept on disk where the file of the kernel changed, and here also where those of the
-    modules changed that it ``uses``: whose kernels become parts of it.
+    Numba compiles a kept kernel anew if its file changed. Here a change in a module of ``uses`` counts, too: name the
+    modules of all kernels that become parts of this kernel.
 
-    An ``inner`` kernel is for other kernels alone, and is compiled as a part of each of them: numba would make of every
-    function an optimised program of its own with an entry for Python, before it optimises all again where it is called.
+    An ``inner`` kernel can be called by kernels only, and is compiled as a part of each caller. Otherwise numba would
+    first optimise it alone, with an entry for Python, and then again in each caller.
     """
     return _way.kernel(inner, [one for module in uses for one in (module, *getattr(module, "USES", ()))], options)
 
 
 def by_type(kernels: Mapping[type, Any]) -> Any:
-    """A kernel that calls one of several inner ones, by the class of its first argument.
+    """A kernel that calls one of several inner kernels, chosen by the class of its first argument.
 
-    Numba chooses where it compiles, so that each class has compiled code of its own, and no class is a branch in it.
-    The classes are named tuples, of which each but the last has a field that none after it has.
+    Numba chooses when it compiles: each class has compiled code of its own, without a branch on the class. The classes
+    are named tuples. Each class but the last must have a field that no later class has.
     """
     return _way.by_type(kernels)
 
 
 def address(called: Any, arguments: tuple) -> Any:
-    """Where the instructions of a kernel for such arguments are, for `call` in another kernel.
+    """The address of a kernel's machine code for such arguments, for `call` in another kernel.
 
-    What kernels call by its name becomes a part of each of them: compiled again there (1.5 s for loss and gradient),
-    and, unless they name its module, what it was in their caches when it changes. This way there is one of it.
+    A kernel that is called by its name becomes a part of each caller: it is compiled again there (1.5 s for loss and
+    gradient), and a caller that does not name its module keeps the old code when it changes. Called by its address, it
+    exists once.
 
     Raises
     ------
     TypeError
-        If it returns another thing than a float.
+        If the kernel does not return a float.
     """
     return _way.address(called, arguments)
 
 
-# Calls what is at an `address`; only with arguments of the types that it was asked for with.
+# Calls the kernel at an `address`, only with arguments of the types that the address was made for.
 call: Any = _way.call
 
 
 def chosen(name: str) -> ModuleType:
-    """The module of primitives ``name``, "views" or "rows", as this process makes them."""
+    """The module of primitives, "views" or "rows", for the way in which this process makes kernels."""
     return import_module(f"dynamics.backend.{'_inside' if _FAST else '_plain'}_{name}")

@@ -1,4 +1,4 @@
-"""How kernels are made in this process: by numba and its inside, by plain `numba.njit`, or not at all."""
+"""How kernels are made in this process: by numba's internals, by plain `numba.njit`, or as plain Python."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import os
 
 import numba
 
-# NUMBA_DISABLE_JIT=1: kernels run as the Python that they are written in, a thousand times slower.
+# NUMBA_DISABLE_JIT=1: kernels run as plain Python, a thousand times slower.
 IN_PYTHON = bool(numba.config.DISABLE_JIT)
-# YZFLOW_PLAIN_NJIT=1: nothing of numba's inside is imported, which a new version of numba may have changed.
+# YZFLOW_PLAIN_NJIT=1: numba's internals, which a new version may have changed, are not imported.
 PLAIN = not IN_PYTHON and os.environ.get("YZFLOW_PLAIN_NJIT", "0") not in ("", "0")
-# In a word, as results record it.
+# The word that results record.
 COMPILATION = "off" if IN_PYTHON else "plain njit" if PLAIN else "on"
 
 # Flows side by side in an ensemble.

@@ -28,33 +28,33 @@ TEXTS = (".txt", ".tokens", ".md")
 def read_data(
     path: str | os.PathLike, *, length: int | None = None, vocab_size: int | None = None
 ) -> SequenceClasses | Bags:
-    """Data to train on from a file, of the kind that its ending says.
+    """Read training data from a file; its ending says what kind of data it holds.
 
-    ``.csv`` and ``.tsv`` hold a table of classes, a line each: ``next_token`` and ``query``, by name; if wanted, its
-    ``weight``; then a column for each contextual token, whose head is its name. Cells are counts or probabilities,
-    empty ones 0, and a line is scaled to sum to one, as the weights are. A query that heads no column is a token that
-    is never contextual.
+    ``.csv`` and ``.tsv`` hold a table with a line for each class. The columns are ``next_token`` and ``query`` (names),
+    then ``weight``, which may be left out, then a column for each contextual token, headed by the token's name. Cells
+    are counts or probabilities; an empty cell is 0. Each line, and the weights, are scaled to sum to one. A query that
+    heads no column is a token that is never contextual.
 
-    ``.json`` holds an object with the arguments of `SequenceClasses` as keys, of which only ``probabilities`` and
-    ``query`` must be there: ``counts`` in place of the former are scaled to sum to one, and queries may be names.
+    ``.json`` holds an object with the arguments of `SequenceClasses` as keys; only ``probabilities`` and ``query`` are
+    required. ``counts`` may replace ``probabilities`` and are scaled to sum to one; queries may be names.
 
-    ``.npz`` holds bags that `Bags.save` wrote, ``.txt``, ``.tokens`` and ``.md`` a text, of which all windows are
+    ``.npz`` holds bags that `Bags.save` wrote. ``.txt``, ``.tokens`` and ``.md`` hold a text; all its windows are
     taken.
 
     Parameters
     ----------
     path : path-like
     length : int, optional
-        T of the windows of a text, for which it must be given.
+        T, the length of the windows of a text: required for a text, refused for any other file.
     vocab_size : int, optional
-        M, the number of next tokens of classes, over what the file says; of a text the size of its vocabulary.
+        M, the number of next tokens, in place of the file's own; for a text, the size of its vocabulary.
 
     Raises
     ------
     ValueError
         If the file holds something else; the message says where.
     FileNotFoundError
-        If there is none.
+        If there is no such file.
     """
     if (columns := names.columns_of(path)) is not None:
         rule = "be the path of a file; a table in memory goes to SequenceClasses"
@@ -87,7 +87,7 @@ def _refused(file: Path, rule: str, got: object) -> ValueError:
 
 @contextmanager
 def _named(file: Path) -> Iterator[None]:
-    """Say in errors of what a file holds which file it is."""
+    """Add the file's name to errors about its content."""
     try:
         yield
     except ValueError as error:
@@ -119,7 +119,7 @@ def _lines(file: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _misread(file: Path, head: list[str], delimiter: str) -> ValueError:
-    """The error of a table that begins with other heads, and what would make it one."""
+    """The error for a table that begins with other heads, with its cure."""
     begins = delimiter.join(head[:3])
     endings = {mark: ending for ending, mark in _DELIMITERS.items() if mark != delimiter}
     other = next((mark for mark in (*endings, ";") if mark in begins), None)
@@ -175,16 +175,16 @@ def _number(file: Path, cell: str, line: int, name: str) -> float:
 
 
 def _scaled(rows: Sequence[Sequence[float]], size: int) -> np.ndarray:
-    """Rows that sum to one; one without any entry stays, to be refused with its place."""
+    """Scale each row to sum to one; a row of zeros stays, and a later check refuses it and says where it is."""
     table = np.array(rows, dtype=np.float64).reshape(len(rows), size)
     largest = table.max(axis=1, keepdims=True, initial=0.0)
-    table /= np.where(largest > 0, largest, 1.0)  # whose sum might overflow
+    table /= np.where(largest > 0, largest, 1.0)  # the sum of large entries might overflow
     total = table.sum(axis=1, keepdims=True)
     return table / np.where(total > 0, total, 1.0)
 
 
 def _numbers(queries: Sequence[Any], known: Sequence[str]) -> list[Any]:
-    """Queries by number, of those that are named."""
+    """Replace names among the queries by the numbers of the tokens."""
     where = {name: number for number, name in enumerate(known) if name}
     for query in queries:
         if isinstance(query, str) and query not in where:

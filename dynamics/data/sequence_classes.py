@@ -37,16 +37,16 @@ class SequenceClasses(Frozen):
     query : (K,) int
         Query token ``psi(n)`` of each next token, an id below max(vocab_size, S).
     vocab_size : int, optional
-        M >= K, the number of next tokens of the decoder; those from K on never occur. Default: max(K, S).
+        M >= K, the number of next tokens of the decoder; next tokens K, K + 1, .. never occur. Default: max(K, S).
     class_weights : (K,) float, optional
         Probabilities p_n of the classes, positive, with sum one. Default: uniform, as in the paper.
     token_names : sequence of str, optional
-        A name for each contextual token; for queries with ids from S on, names of further tokens may follow. Tables,
-        plots and files show names beside the numbers, and nothing else depends on them. No two are alike, but for "",
-        which stands for no name.
+        A name for each contextual token; names of further tokens, queries with ids from S on, may follow. Tables, plots
+        and files show names beside numbers; nothing else depends on names. Names differ from each other; "" means no
+        name.
     class_names : sequence of str, optional
-        A name for each class, as the next token that it has; those of the other M may follow. A pandas DataFrame of
-        probabilities brings both: the names of its columns, and its index where that holds words.
+        A name for the next token of each class; names of the other next tokens, up to M, may follow. A pandas DataFrame
+        of probabilities brings both kinds of names: its columns name tokens, and an index of words names classes.
 
     Raises
     ------
@@ -60,10 +60,10 @@ class SequenceClasses(Frozen):
     query, class_weights : (K,) arrays
         As given.
     query_tokens : (queries,) int
-        The query tokens that occur, rising: those of the rows of Z.
+        The query tokens that occur, in increasing order: one for each row of Z.
     token_names, class_names : tuples of str, or None
     query_names : tuple of str, or None
-        Those of ``query_tokens``.
+        Names of ``query_tokens``.
 
     Attributes cannot be set, and arrays are read-only.
 
@@ -151,18 +151,18 @@ class SequenceClasses(Frozen):
     @property
     def probabilities(self) -> scipy.sparse.csr_array:
         """``P(l|n)``: (K, S), of read-only arrays."""
-        # A new one each time: a sparse array, unlike its parts, could be given other entries.
+        # A new array at each call: a caller could change the entries of a sparse array, but not of its parts.
         return scipy.sparse.csr_array((self._data, self._indices, self._indptr), shape=(self.n_classes, self.n_tokens))
 
     @property
     def query_names(self) -> tuple[str, ...] | None:
-        """Names of the query tokens, a row of Z each; "" where one has none."""
+        """The name of the query token of each row of Z; "" if it has no name."""
         own = self.token_names
         return None if own is None else tuple(own[q] if q < len(own) else "" for q in self.query_tokens)
 
     @property
     def _names(self) -> dict[str, tuple[str, ...] | None]:
-        """Names of its bags."""
+        """The names of the bags, as keyword arguments of `Bags`."""
         own = None if self.token_names is None else self.token_names[: self.n_tokens]
         return {"token_names": own, "class_names": self.class_names, "query_names": self.query_names}
 
@@ -176,7 +176,7 @@ class SequenceClasses(Frozen):
         return _shown.classes_html(self)
 
     def plot(self, *, ax: Axes | None = None, labels: Labels | None = None, style: Style | None = None) -> Axes:
-        """Draw P(l|n), a row for each next token, blank where a token does not occur; of many the first.
+        """Draw P(l|n), a row for each next token, blank where a token does not occur; only the first ones of many.
 
         Parameters
         ----------
@@ -232,7 +232,7 @@ class SequenceClasses(Frozen):
     def single_common_token(
         cls, n_classes: int, vocab_size: int, *, common: float = 0.15, distinct: ArrayLike = (1.0, 0.8, 0.6, 0.4, 0.2)
     ) -> SequenceClasses:
-        """Theorem 4's setting: one common token, which is the one query too, and distinct tokens in each class.
+        """The setting of Theorem 4: one common token, also the only query, and distinct tokens in each class.
 
         Parameters
         ----------
@@ -252,7 +252,7 @@ class SequenceClasses(Frozen):
             raise checks.reject("distinct", "hold at least one number, all positive", distinct.tolist())
         checks.fits_in_memory("n_classes", 6 * 8 * n_classes * (distinct.size + 1), "list probabilities")
         row = np.concatenate([[common], distinct])
-        row = np.ldexp(row, -np.frexp(row.max())[1])  # whose sum might overflow
+        row = np.ldexp(row, -np.frexp(row.max())[1])  # the sum might overflow
         row = row / (row[0] + row[1:].sum())
         own = 1 + distinct.size * np.arange(n_classes)[:, None] + np.arange(distinct.size)
         token = np.concatenate([np.zeros((n_classes, 1), dtype=np.int64), own], axis=1)
@@ -327,7 +327,7 @@ class SequenceClasses(Frozen):
         return self._bags(classes, indptr, token[order], count[order], None)
 
     def all_sequences(self, *, length: int) -> Bags:
-        """Every bag that a sequence can be, with its exact probability: for expectations without sampling.
+        """All bags of sequences of this length with their exact probabilities: for expectations without sampling.
 
         Parameters
         ----------
@@ -343,7 +343,7 @@ class SequenceClasses(Frozen):
         parts = []
         for k, size in enumerate(sizes):
             own = slice(self._indptr[k], self._indptr[k + 1])
-            # Where the bars between tokens stand among the stars, which are the positions.
+            # Stars and bars: stars are the positions, and bars separate the counts of the tokens.
             bars = np.array(list(itertools.combinations(range(length - 2 + size), size - 1)), dtype=np.int64)
             bars = np.pad(bars.reshape(bags[k], size - 1), ((0, 0), (1, 1)), constant_values=(-1, length - 2 + size))
             drawn = np.diff(bars, axis=1) - 1

@@ -27,7 +27,7 @@ from dynamics.support.progress import Progress
 UNKNOWN = "<unk>"
 # Markers of tokenised texts as they are; numbers; words, with apostrophes, hyphens and points inside; marks one by one.
 _WORDS = re.compile(r"<\w+>|@[^\w\s]@|\d+(?:[.,]\d+)+|\w+(?:['\u2019.-]\w+)*|[^\w\s]")
-# Of a byte: its letter or mark, or its number, as <0x20> of a blank.
+# The token of each byte: a letter, digit or mark itself; for any other byte its number, as <0x20> for a blank.
 _BYTES = [chr(byte) if 32 < byte < 127 else f"<0x{byte:02X}>" for byte in range(256)]
 
 
@@ -55,19 +55,19 @@ class TextCorpus(Frozen):
     source : path, open file or iterable of str
         UTF-8 text, read once and line by line. A file may be open for text or for bytes.
     vocab_size : int, optional
-        M, at least 2: the ``M - 1`` most frequent tokens keep an id of their own, all others become ``<unk>``.
-        Default: all keep theirs.
+        M, at least 2: the ``M - 1`` most frequent tokens have an id each, all others become ``<unk>``. Default: every
+        token has an id.
     lowercase : bool
         Whether capital letters are read as small ones.
     tokenizer : "whitespace", "words", "bytes" or callable
-        "whitespace": what stands between blanks, which leaves files of tokens such as WikiText's ``wiki.train.tokens``
-        (with ``<unk>``, ``@-@`` and headings `` = Heading = ``) as they are. "words": for plain prose, punctuation
-        marks are tokens of their own. "bytes": those of UTF-8, without the ends of lines; one that is no letter or mark
-        is named as "<0x20>". A callable takes a line, without its end, and returns a list of tokens:
+        "whitespace": split at blanks. Files of tokens such as WikiText's ``wiki.train.tokens`` (with ``<unk>``, ``@-@``
+        and headings `` = Heading = ``) stay as they are. "words": for plain prose; a punctuation mark is a token.
+        "bytes": the bytes of UTF-8, without the ends of lines; a byte that is no letter, digit or mark has a name such
+        as "<0x20>". A callable takes a line, without its end, and returns a list of tokens:
         ``lambda line: line.split() + ["<eos>"]`` marks the ends of lines.
     vocabulary : sequence of str, optional
-        Ids to use in place of those by frequency: ``train.vocabulary`` for a validation text. Excludes ``vocab_size``.
-        In small letters where ``lowercase`` makes all others unknown.
+        Tokens by id, in place of ids by frequency: give ``train.vocabulary`` for a validation text. Excludes
+        ``vocab_size``. With ``lowercase``, a token with capitals is refused if the text has only small letters.
     progress : bool
         Show progress on standard error.
 
@@ -76,14 +76,14 @@ class TextCorpus(Frozen):
     tokens : (n,) int32, read-only
         The text.
     vocabulary : tuple of str
-        Token of each id: ``<unk>`` first, which also stands for what the vocabulary leaves out, then by falling
-        frequency, equal ones in the order of their code points.
+        Token of each id: ``<unk>`` first, then tokens by falling frequency, those of equal frequency by code point.
+        ``<unk>`` stands for all tokens outside the vocabulary.
 
     Raises
     ------
     ValueError
-        If the text is empty, is no UTF-8 (the message says where), or an argument is invalid. What a callable raises
-        comes out as it is.
+        If the text is empty, is no UTF-8 (the message says where), or an argument is invalid. Errors of a callable
+        are raised as they are.
     OSError
         If a path cannot be read.
 
@@ -147,13 +147,13 @@ class TextCorpus(Frozen):
         vars(self).update(tokens=read_only(self._known(words)[tokens]))
 
     def _number(self, lines: Iterable[str]) -> tuple[list[str], np.ndarray]:
-        """The distinct tokens in the order of their appearance, and the text as places in that list."""
+        """The distinct tokens in order of appearance, and the text as indices into that list."""
         places: defaultdict[str, int] = defaultdict(itertools.count().__next__)
         tokens = array("i")
         for line in lines:
             try:
                 tokens.extend(map(places.__getitem__, self._split(line)))
-            except TypeError as error:  # of what cannot be looked up, as lists of a tokenizer
+            except TypeError as error:  # an item that cannot be looked up, such as a list
                 if raised.is_own(error):
                     raise
                 raise checks.reject("tokenizer", _A_LIST, error) from None
@@ -175,7 +175,7 @@ class TextCorpus(Frozen):
 
     @property
     def vocab_size(self) -> int:
-        """M, the number of ids; less than was asked for where the text has fewer distinct tokens."""
+        """M, the number of ids; less than the argument if the text has fewer distinct tokens."""
         return len(self.vocabulary)
 
     @property
@@ -220,7 +220,7 @@ class TextCorpus(Frozen):
         stride : int
             Tokens from the start of a window to that of the next one.
         limit : int, optional
-            How many windows at most: evenly spread, or drawn without repetition by ``rng`` where one is given.
+            The largest number of windows: evenly spread, or drawn without repetition if ``rng`` is given.
         rng : numpy.random.Generator, optional
         start, stop : int
             The windows lie, with their next tokens, in ``tokens[start:stop]``.
@@ -269,7 +269,7 @@ class TextCorpus(Frozen):
 
     @cached_property
     def _names(self) -> tuple[str, ...]:
-        """The vocabulary, but for tokens that files cannot keep."""
+        """The vocabulary as names of bags; "" for a token that files cannot keep."""
         return tuple(word if names.is_name(word) else "" for word in self.vocabulary)
 
 
@@ -290,8 +290,9 @@ def _replace(ordered, old, new):
 def _window_counts(tokens, starts, apart, width, indptr, token, count, fill):
     """Distinct tokens of each window of ``width`` tokens, in order, with their counts.
 
-    Without ``fill``, ``indptr[b + 1]`` gets their number; with it, ``token`` and ``count`` get the entries. ``starts``
-    ascend: a window is made from the one before where they overlap, and is a row of ``apart``, in order, where not.
+    Without ``fill``, ``indptr[b + 1]`` receives their number; with ``fill``, ``token`` and ``count`` receive the
+    entries. ``starts`` ascend. A window that overlaps the window before is updated from it; any other window is the
+    next row of ``apart``, which is sorted.
     """
     ordered, row = np.empty(width, tokens.dtype), 0
     for b in range(starts.size):
@@ -321,7 +322,7 @@ def _tokenizer_of(name: str) -> Callable[[str], list[str]]:
 
 
 def _split_by(tokenizer: Callable[[str], list[str]], line: str) -> list[str]:
-    """Tokens that a person's tokenizer makes of a line: a list, and no text or mapping, which have other items."""
+    """The tokens of a line by a user's tokenizer, as a list; text and mappings are refused."""
     try:
         found = tokenizer(line)
     except Exception as error:
@@ -331,7 +332,10 @@ def _split_by(tokenizer: Callable[[str], list[str]], line: str) -> list[str]:
 
 
 def _check_small(vocabulary: Iterable[str], words: Collection[str] | None) -> None:
-    """Refuse capitals that no text in small letters has; ``words`` are those of a tokenizer that may add its own."""
+    """Refuse tokens with capitals that no text in small letters has.
+
+    ``words`` are the tokens of the text if a user's tokenizer made them, which may add capitals; else None.
+    """
     for word in vocabulary:
         small = word.lower()
         if small in (word, UNKNOWN) or (words is not None and (word in words or small not in words)):
@@ -392,7 +396,7 @@ def _given_lines(source: Iterable[str]) -> Iterator[str]:
 
 
 def _text_file(file, start: int, report: Progress) -> Iterator[str]:
-    """Lines of a file that is open for text from the byte ``start`` on."""
+    """Lines of a file that is open for text; reading begins at the byte ``start``."""
     size = _size(file)
     number = 0
     try:
@@ -414,7 +418,7 @@ def _refused(error: UnicodeDecodeError, name, place: str, byte: int | None = Non
 
 
 def _legible(line: str, number: int, where: str) -> str:
-    """A line, which has no NUL: one that is read as UTF-8 has, where it is UTF-16 without a mark at its start."""
+    """Return a line without NUL, or refuse it: UTF-16 without a mark at its start has NULs if it is read as UTF-8."""
     if "\0" in line:
         raise checks.reject("source", f"be text without NUL, or {_OPENED}", f"NUL in line {number} of {where}")
     return line
@@ -438,7 +442,8 @@ def _size(file) -> int:
 def _undecodable(file, start: int) -> tuple[int | None, int | None]:
     """Position and value of the first byte, from ``start`` on, that the encoding of a text file refuses.
 
-    Errors of the file itself count from somewhere inside it. (None, None) where it cannot be read again.
+    (None, None) if the file cannot be read again. The file is decoded anew, since the position in its own error counts
+    from somewhere inside the file.
     """
     binary = getattr(file, "buffer", None)
     if binary is None or not binary.seekable():

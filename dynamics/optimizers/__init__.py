@@ -1,1 +1,1 @@
-"""Optimizers: `table` has the step, the flow and the rule of optax of each; `optimizer` what all have beside these."""
+"""Optimizers: `table` has the step, the flow and the optax rule of each; `optimizer` has the options of all."""

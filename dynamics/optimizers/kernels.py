@@ -1,4 +1,4 @@
-"""Numba kernels of the optimizers that have compiled steps: one of each kind for each class of `table.Update`."""
+"""Numba kernels of the optimizers with compiled steps: each operation has a kernel for each class of `table.Update`."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from dynamics.backend.compiled import by_type, kernel
 from dynamics.optimizers.table import Moments, Velocity
 
 _OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract"}}
-# Steps without a gradient after which Adam moves no more: its first moment fell by 0.9^400 = 5e-19, its second by 0.67.
+# After so many steps without a gradient, Adam moves no more: its first moment fell by 0.9^400 = 5e-19, its second by
+# 0.67.
 _FORGOTTEN = 400
 
 
-# Where a row catches up, a product is rounded before it is added, as in an expression of arrays, which numba would
-# compile for longer than a loop. Left out, the option would be that of the kernel that calls.
+# When a row catches up, products are rounded before they are added, as in an expression of arrays; numba compiles a
+# loop faster than such an expression. Without this option the kernel would get the options of its caller.
 _ROUNDED: dict[str, Any] = {"fastmath": False}
 
 
@@ -53,7 +54,7 @@ def _kept_moments(update, parameter):
 
 @kernel(inner=True, **_OPTIONS)
 def _ascend_moments(update, parameter, slope, first, second, rate, step):
-    # Weights of the new: formed as 1 - 0.999 in single precision, the second would be off by 1e-5.
+    # Weights of the new gradient, written out: 1 - 0.999 in single precision would be off by 1e-5.
     new1, new2 = parameter.dtype.type(0.1), parameter.dtype.type(0.001)
     small = parameter.dtype.type(1e-8)
     scale1 = parameter.dtype.type(1 / (1 - 0.9**step))
@@ -75,11 +76,11 @@ def _catch_up_moments(update, parameter, slope, first, second, rate, missed, ste
     _shrink(second, parameter.dtype.type(0.999 ** (missed - whole)))
 
 
-# The share of an earlier velocity that is left where the next gradient is added.
+# The factor of the earlier velocity when the next gradient is added.
 kept = by_type({Velocity: _kept_velocity, Moments: _kept_moments})
 # One step of gradient ascent along the velocity ``first``, or of Adam with its usual constants.
 ascend = by_type({Velocity: _ascend_velocity, Moments: _ascend_moments})
-# The last ``missed`` steps until ``step`` of a row that had no gradient in them.
+# Steps ``step - missed + 1`` to ``step`` of a row without a gradient.
 catch_up_row = by_type({Velocity: _catch_up_velocity, Moments: _catch_up_moments})
 
 
@@ -100,6 +101,6 @@ _gather = by_type({Velocity: _gather_velocity, Moments: _gather_nothing})
 
 @kernel()
 def follow(update, parameter, slope, first, second, rate, step):
-    """A step of every entry along its ``slope``, as `sgd_steps` takes it where all rows have a gradient."""
+    """Move every entry along its ``slope``, as `sgd_steps` does if all rows have a gradient."""
     _gather(update, slope, first)
     ascend(update, parameter, slope, first, second, rate, step)

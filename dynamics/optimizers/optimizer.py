@@ -1,6 +1,6 @@
 """Steps of a gradient, and their limit at small learning rates.
 
-What an option does stands here once for SGD (`ascend`) and once for the flow (`velocity`), side by side.
+Each option is implemented twice, side by side: `ascend` for SGD, `velocity` for the flow.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class Schedule:
         Steps until the learning rates have their full size.
     decay : "constant", "cosine" or "linear"
     steps : float, optional
-        Where the decay ends. Default: with the run.
+        The step at which the decay ends. Default: the end of the run.
     floor : float
-        In [0, 1]: what is left of the rates at the end of the decay.
+        In [0, 1]: the factor at the end of the decay.
 
     Raises
     ------
@@ -78,7 +78,7 @@ class Schedule:
             raise checks.reject("warm_up", f"be below the {self.steps:g} steps of the schedule", self.warm_up)
 
     def over(self, steps: float) -> Schedule:
-        """The same, with a decay that ends at ``steps`` unless it is known where."""
+        """The same schedule; ``steps`` is the end of its decay if it has none."""
         steps = checks.positive("steps", steps)
         if self.decay == "constant" or self.steps is not None:
             return self
@@ -100,8 +100,8 @@ class Schedule:
     def clock(self, t: float) -> float:
         r"""The integral of the factor from 0 to t.
 
-        A gradient flow whose learning rates all follow one schedule is at time t where the flow with constant rates is
-        at time ``clock(t)``: a closed form in t for constant rates holds with ``clock(t)`` in the place of t.
+        If all learning rates follow one schedule, a gradient flow is at time t where the flow with constant rates is at
+        time ``clock(t)``. So a closed form for constant rates holds with ``clock(t)`` in the place of t.
         """
         t = checks.non_negative("t", t)
         rise = min(t, self.warm_up)
@@ -134,11 +134,12 @@ class Optimizer:
     4. With ``eta(k) = eta schedule(k)``, ``weight_decay``, decoupled ("adamw", or ``decoupled``): W <- (1 - eta(k)
        lambda) W; then W <- W + eta(k) direction.
 
-    The flow, where t counts steps: dW/dt = eta(t) (d - lambda W), the second term if the decay is decoupled, for the
-    clipped and decayed vector field g and d = g without momentum; d = v with dv/dt = g - (1 - momentum) v from v = 0;
-    d = sign(v), which has a solution in the usual sense until an entry of v stays at zero; for "adam" and "adamw"
-    d = g / (\\|g\\| + epsilon), their limit for constant betas. To first order in eta and after the first 1/(1 -
-    momentum) steps, momentum is a factor 1/(1 - momentum) of the learning rates: `Solver(momentum="first order")`.
+    The flow, where t counts steps, is dW/dt = eta(t) (d - lambda W), with the second term only if the decay is
+    decoupled. Let g be the clipped and decayed vector field. Without momentum d = g; with momentum d = v, where dv/dt =
+    g - (1 - momentum) v from v = 0; for "sign" d = sign(v), with a solution in the usual sense until an entry of v
+    stays at zero; for "adam" and "adamw" d = g / (\\|g\\| + epsilon), their limit for constant betas. To first order in
+    eta and after the first 1/(1 - momentum) steps, momentum is a factor 1/(1 - momentum) of the learning rates:
+    `Solver(momentum="first order")`.
 
     Parameters
     ----------
@@ -154,12 +155,12 @@ class Optimizer:
         A factor of all learning rates at a step from 0, or a time: a `Schedule`, or any function of a number. Default:
         one.
     clip : float, optional
-        Largest norm of the gradient of all weights that are trained. Next tokens that share a column of Y count as
-        often as they are. Default: none.
+        Largest norm of the gradient of all weights that are trained. A column of Y counts once for each next token that
+        shares it. Default: none.
     betas : pair of floats
-        Of "adam" and "adamw".
+        For "adam" and "adamw".
     epsilon : float
-        Of "adam" and "adamw".
+        For "adam" and "adamw".
 
     Raises
     ------
@@ -177,7 +178,7 @@ class Optimizer:
     epsilon: float = EPSILON
 
     def __init_subclass__(cls, **more: Any) -> None:
-        # Whatever a subclass has besides would never be asked: steps, flows and compiled code are in the table.
+        # Overrides in a subclass would never be called: steps, flows and compiled code are in the table.
         raise TypeError("`Optimizer` has no rule to override: another one is an entry of dynamics/optimizers/table.py")
 
     def __post_init__(self) -> None:
@@ -214,12 +215,12 @@ class Optimizer:
 
     @cached_property
     def plain(self) -> bool:
-        """Whether this is without any option, and what the kernels have themselves."""
+        """True if the optimizer has no further options and the kernels have its steps."""
         return self.rule.kernel is not None and not self._options and self.schedule is None
 
     @property
     def _options(self) -> dict[str, Any]:
-        """The options that are numbers, where they are not those of the rule by default."""
+        """Options that differ from the defaults of the rule, without the schedule."""
         rule = self.rule
         usual: dict[str, Any] = {"weight_decay": rule.decay, "decoupled": rule.decoupled, "clip": None}
         usual |= {"betas": BETAS, "epsilon": EPSILON}
@@ -227,7 +228,7 @@ class Optimizer:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Recorded parameters: `Optimizer.of` makes the same of them, but for a schedule that is a function."""
+        """Parameters for a record; `Optimizer.of` inverts this, except for a schedule that is a function."""
         found: dict[str, Any] = {"momentum": self.momentum, "optimizer": self.name} | self._options
         if "betas" in found:
             found["betas"] = list(found["betas"])
@@ -244,7 +245,7 @@ class Optimizer:
         Raises
         ------
         ValueError
-            If its schedule was a function, of which only the name is recorded.
+            If its schedule was a function: only the name of the function is recorded.
         """
         checks.instance("parameters", parameters, Mapping)
         found = {part.name: parameters[part.name] for part in fields(cls) if part.name in parameters}
@@ -258,7 +259,7 @@ class Optimizer:
         return cls(**found | {"name": parameters.get("optimizer", "sgd")})
 
     def over(self, steps: float) -> Optimizer:
-        """The same, with a decay of the learning rates that ends at ``steps`` unless it is known where."""
+        """The same optimizer; ``steps`` is the end of its schedule's decay if that has none."""
         steps = checks.positive("steps", steps)
         return changed(self, schedule=self.schedule.over(steps)) if isinstance(self.schedule, Schedule) else self
 
@@ -290,7 +291,7 @@ def as_optimizer(optimizer: str | Optimizer, momentum: float) -> Optimizer:
 def _shrink(
     optimizer: Optimizer, slopes: Sequence[np.ndarray], rates: Sequence[float], multiplicity: np.ndarray | None
 ) -> float:
-    """The factor that clipping puts on the gradient of what is trained, as in PyTorch."""
+    """The factor by which clipping scales the gradient of the trained weights, as in PyTorch."""
     if optimizer.clip is None:
         return 1.0
     total = 0.0
@@ -310,10 +311,10 @@ def ascend(
     multiplicity: np.ndarray | None,
     step: int,
 ) -> None:
-    """Take the step of this number, from 0, in place: of the weights, and of velocity or moments.
+    """Take step number ``step``, from 0: changes weights and velocity or moments in place.
 
-    ``slopes`` is the gradient of J by each array and ``multiplicity`` how many next tokens share each column of Y,
-    the second array; None for arrays that are no layer's.
+    ``slopes`` is the gradient of J with respect to each array. ``multiplicity`` is the number of next tokens that share
+    each column of Y, the second array; None if the arrays are not those of a layer.
     """
     shrink, factor = _shrink(optimizer, slopes, rates, multiplicity), optimizer.factor(step)
     decay = optimizer.weight_decay or 0.0
@@ -331,12 +332,12 @@ def ascend(
 
 
 def flow_of(optimizer: Optimizer) -> Callable[[Optimizer, np.ndarray], np.ndarray]:
-    """The limit of its steps at small learning rates.
+    """The limit of an optimizer's steps at small learning rates.
 
     Raises
     ------
     ValueError
-        If no flow is known of it.
+        If no flow is known for it.
     """
     if optimizer.rule.flow is None:
         known = [name for name, rule in RULES.items() if rule.flow is not None]
@@ -345,7 +346,7 @@ def flow_of(optimizer: Optimizer) -> Callable[[Optimizer, np.ndarray], np.ndarra
 
 
 def direction_of(optimizer: Optimizer) -> Direction:
-    """Where its steps move the weights.
+    """The function that gives the direction of an optimizer's steps.
 
     Raises
     ------
@@ -369,7 +370,7 @@ def velocity(
 ) -> tuple[Weights, Weights | None]:
     """The rates of change of weights and momenta in the flow of `ascend`.
 
-    Without ``momenta``, momentum is a factor 1/(1 - momentum) of what it gathers; of its sign it is none.
+    Without ``momenta``, momentum multiplies the direction by 1/(1 - momentum) if the rule ``gathers``.
     """
     shrink, factor = _shrink(optimizer, slopes, rates, multiplicity), optimizer.factor(t)
     decay, flow = optimizer.weight_decay or 0.0, flow_of(optimizer)

@@ -1,8 +1,8 @@
 """The table of optimizers: for each its step, the flow that steps tend to, and its rule in optax.
 
-An optimizer is an entry of `RULES`. What an entry does not have is refused, and is never another one's result: without
-``flow`` `gradient_flow` refuses it, without ``direction`` `sgd` does, without ``optax`` `deep.train`; without
-``kernel`` SGD takes its steps in numpy.
+An optimizer is an entry of `RULES`. A field that an entry lacks is refused, never taken from another optimizer: without
+``flow`` `gradient_flow` refuses the optimizer, without ``direction`` `sgd` does, without ``optax`` `deep.train` does;
+without ``kernel`` SGD takes its steps in numpy.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 
 class Constants(Protocol):
-    """The constants of an `Optimizer` that an entry is given."""
+    """The constants of an `Optimizer` that functions of the table read."""
 
     @property
     def momentum(self) -> float: ...
@@ -32,7 +32,7 @@ Direction: TypeAlias = Callable[[Constants, np.ndarray, np.ndarray, np.ndarray, 
 
 
 class Velocity(NamedTuple):
-    """Steps along a velocity, as the kernels take them.
+    """Constants of steps along a velocity, for the kernels.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Velocity(NamedTuple):
 
 
 class Moments(NamedTuple):
-    """Steps of Adam with its usual constants, as the kernels take them; ``rates`` as in `Velocity`."""
+    """Constants of Adam's steps with the usual betas and epsilon, for the kernels; ``rates`` as in `Velocity`."""
 
     rates: tuple[np.floating, ...]
 
@@ -56,32 +56,32 @@ Update: TypeAlias = "Velocity | Moments"
 
 @dataclass(frozen=True)
 class UpdateRule:
-    """An optimizer's own part, beside clipping, coupled decay, decoupled decay and schedules, which all have.
+    """The part of an optimizer that differs from other optimizers; all share clipping, weight decay and schedules.
 
     Attributes
     ----------
     direction : callable, optional
-        (optimizer, gradient, first, second, step) -> where the weights of one array move, for each unit of learning
-        rate, in the step of this number, from 0; velocity or moments change in place. Default: it takes no steps.
+        (optimizer, gradient, first, second, step) -> the change of the weights of one array for each unit of learning
+        rate, in step number ``step``, from 0; changes velocity or moments in place. None: it takes no steps.
     flow : callable, optional
-        (optimizer, direction) -> the same in the limit of small learning rates, of a gradient or of its velocity.
-        Default: no flow is known.
+        (optimizer, gradient or velocity) -> the same direction in the limit of small learning rates. Default: no flow
+        is known.
     gathers : bool
-        Whether momentum makes the flow 1/(1 - momentum) times as fast where it is not followed itself.
+        Whether momentum makes the flow 1/(1 - momentum) times as fast if the velocity is not a variable of the flow.
     moments : bool
         Whether two moments of the gradient are kept, with ``betas`` and ``epsilon``.
     stiff : bool
         Whether the flow turns at once where an entry of the gradient changes its sign.
     kernel : callable, optional
-        (momentum, rates) -> what says in kernels that the compiled steps are its own, where no option is given: one of
-        the classes that `dynamics._model.kernels` has steps for. Default: its steps are those of ``direction``.
+        (momentum, rates) -> the `Update` that selects the compiled steps in `dynamics.optimizers.kernels`, for an
+        optimizer without further options. Default: its steps are those of ``direction``.
     optax : callable, optional
-        optimizer -> the same as transformations of optax, one after the other, by which transformers are trained.
-        Default: none is known.
+        optimizer -> a list of optax transformations that make the same steps, to train transformers. Default: none is
+        known.
     decay : float
         Weight decay by default.
     decoupled : bool
-        Whether weight decay is the optimizer's own, beside the gradient.
+        Whether weight decay is decoupled from the gradient by default.
     """
 
     direction: Direction | None

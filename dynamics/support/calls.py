@@ -21,8 +21,8 @@ from dynamics.support.limits import current
 from dynamics.support.names import AXES
 from dynamics.support.origins import Code, Origin, origin_of
 
-# Objects whose constructor takes what their attributes of the same names hold. Those of a file are made by their
-# constructors, which check them: kernels trust the indices in such arrays.
+# Classes whose attributes have the names of their constructor's arguments. Objects from a file are made by the
+# constructor, which checks them: kernels trust the indices in such arrays.
 _KINDS = (
     "Bags",
     "Embedding",
@@ -34,7 +34,7 @@ _KINDS = (
     "Solver",
 )
 _FUNCTIONS = ("gradient_flow", "sgd", "stochastic_flow", "integrate", "descend")
-_LARGEST_POOL = 1000  # words of a SeedSequence, whose mixing takes the square of them
+_LARGEST_POOL = 1000  # words of a SeedSequence, which takes their square to mix
 _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, TypeError, AttributeError, OSError, RuntimeError)
 
 
@@ -47,7 +47,7 @@ class LeftOut:
     what : str
         Its kind.
     sha256 : str
-        Of its content, or nothing where it has none that could be read.
+        SHA-256 of its content, or "" if the content could not be read.
     """
 
     what: str
@@ -62,15 +62,15 @@ class Call:
     ----------
     function : str
     arguments : mapping
-        All its arguments, ``data`` among them, and a ``seed`` only where something is drawn; `LeftOut` stands for what
-        a file does not hold, and of a flow from a file its `Origin`, which is made when the call is.
+        All arguments, ``data`` among them; ``seed`` only if something is drawn. `LeftOut` stands for an argument that a
+        file does not hold. `Origin` stands for a flow from a file, which is made when the call is.
     """
 
     function: str
     arguments: Mapping[str, Any]
 
     def __post_init__(self) -> None:
-        # A caller may write into an array or a list later.
+        # Copies, since a caller may write into an array or a list later.
         own = {name: _own(value) for name, value in self.arguments.items()}
         object.__setattr__(self, "arguments", own)
 
@@ -80,12 +80,12 @@ class Call:
         return tuple(name for name, value in self.arguments.items() if isinstance(value, LeftOut))
 
     def make(self, *, progress: bool = False, **given: Any) -> Any:
-        """Make the call, with ``given`` in the place of what is missing, or of a flow: itself, or its class.
+        """Make the call. ``given`` has the missing arguments; for a flow from a file it may have the flow or its class.
 
         Raises
         ------
         ValueError
-            If something is missing still, is not missing, or has another content than it had.
+            If an argument is still missing, is not missing, or has other content than before.
         """
         own = dict(self.arguments)
         for name, value in given.items():
@@ -111,7 +111,7 @@ class Call:
         Raises
         ------
         ValueError
-            If a flow's ``config()``, by which it is to be made again, returned what no file holds.
+            If a flow's ``config()`` returned a value that files cannot hold.
         """
         arrays: dict[str, np.ndarray] = {}
         nodes: dict[str, Any] = {}
@@ -137,7 +137,7 @@ class Call:
         Raises
         ------
         ValueError
-            If it is something else, or an argument is none that the function could have been given.
+            If it is something else, or an argument is invalid for the function.
         """
         refused = checks.reject("content", "be a call that `to_bytes` made", f"{len(content)} other bytes")
         try:
@@ -158,7 +158,7 @@ class Call:
 
 
 def _of_origin(name: str, origin: Origin, value: Any) -> Any:
-    """A flow that a person hands over, or one of the class that they do; ValueError if it is not that of the file."""
+    """The flow that a user hands over, itself or by its class; ValueError if it is not the flow of the file."""
     if isinstance(value, type) and origin.is_of(value):
         return origin.make(value)
     given = None if isinstance(value, type) or not origin.is_of(type(value)) else origin_of(value)
@@ -173,11 +173,11 @@ def _own(value: Any) -> Any:
 
 
 class _NotKept(Exception):
-    """A value, or a part of one, has no form in a file: an object of somebody else, or a function."""
+    """A value, or a part of it, has no form in a file: a function, or an object of another library."""
 
 
 def _kept(value: Any, arrays: dict[str, np.ndarray], place: str) -> dict[str, Any] | None:
-    """A value as JSON and arrays, or None if a part of it is something else."""
+    """A value as JSON and arrays; None if a part of it has no form in a file."""
     try:
         return {"value": _pack(value, arrays, place)}
     except _NotKept:
@@ -185,7 +185,7 @@ def _kept(value: Any, arrays: dict[str, np.ndarray], place: str) -> dict[str, An
 
 
 def _unheld(origin: Origin) -> ValueError:
-    """The error of a configuration, a part of which has no form in a file."""
+    """The error for a configuration with a part that has no form in a file."""
     name, part = next((name, part) for name, part in origin.config.items() if _kept(part, {}, "") is None)
     rule = "return numbers, words, and lists, mappings by words and arrays of them, for a file to hold"
     return checks.reject(f"config of {origin.target}", rule, f"{checks.brief(part)} for {name!r}")
@@ -202,7 +202,7 @@ def _pack(value: Any, arrays: dict[str, np.ndarray], place: str) -> Any:
     if isinstance(value, Mapping):
         if not all(isinstance(name, str) for name in value):
             raise _NotKept
-        places = (f"{place}_m{i}" for i in range(len(value)))  # since names may have any sign
+        places = (f"{place}_m{i}" for i in range(len(value)))  # names may have any character
         own = zip(value.items(), places, strict=True)
         return {"mapping": {name: _pack(part, arrays, where) for (name, part), where in own}}
     if isinstance(value, np.ndarray) and not value.dtype.hasobject:
@@ -218,7 +218,7 @@ def _pack(value: Any, arrays: dict[str, np.ndarray], place: str) -> Any:
     kind = _kind_of(type(value))
     if kind is not None and not _overridden(type(value), kind):
         parts = {name: getattr(value, name) for name in inspect.signature(kind).parameters}
-        # Data without names is kept as it was before there were any: its SHA-256 stands in files.
+        # Fields of names are left out if there are none, as before they existed: files hold the SHA-256 of such data.
         parts = {name: part for name, part in parts.items() if part is not None or name not in AXES}
         return {"object": kind.__name__, "with": _packed(parts, arrays, place)}
     if type(value).__name__ == "Trajectory":
@@ -239,7 +239,7 @@ def _kind_of(kind: type) -> type | None:
 
 
 def _overridden(kind: type, base: type) -> set[str]:
-    """Names by which a class derived from ``base`` answers otherwise: how it is made and shown is not asked."""
+    """Names that a class derived from ``base`` overrides, except constructors and display."""
     derived = kind.__mro__[: kind.__mro__.index(base)]
     plain = (classmethod, staticmethod)
     names = {name for one in derived for name, value in vars(one).items() if not isinstance(value, plain)}
@@ -281,20 +281,20 @@ def _unpack(node: Any, arrays: Mapping[str, np.ndarray]) -> Any:
 
 
 def digest(value: Any) -> str:
-    """SHA-256 of the content of what can be packed, or nothing; of data, that of the population."""
+    """SHA-256 of the content of a value, "" if it cannot be packed; of data, SHA-256 of the population."""
     return _digest(value.population() if hasattr(value, "population") else value)
 
 
 def data_key(name: str, value: Any) -> str:
-    """SHA-256 of all that is asked of data, by which kept results are told apart, whatever the class of the data.
+    """SHA-256 of all that simulators read from data, of any class: the key of kept results.
 
-    A class of one's own may have another population than the class that it derives from, which is read; what else it
-    answers otherwise cannot be.
+    A user's class may override the population of the class from which it derives, since the population is read. Other
+    overrides cannot be read.
 
     Raises
     ------
     ValueError
-        If the data has a part that no file can hold, or answers otherwise by code of its own.
+        If no file can hold a part of the data, or its class overrides anything else.
     """
     kind = type(value)
     base, stands = _kind_of(kind), hasattr(value, "population")

@@ -1,4 +1,4 @@
-"""One canonical text of plain content, and its hash, by which questions are told apart."""
+"""The canonical text of plain content, and its hash, by which questions are told apart."""
 
 from __future__ import annotations
 

@@ -32,12 +32,12 @@ def reject(name: str, rule: str, value: object) -> ValueError:
 
 
 def lacks(name: str, what: str, value: object, others: Iterable[str]) -> ValueError:
-    """The error to raise for an entry of a table that lacks what some others have."""
+    """The error for an entry of a table without ``what``; ``others`` are the entries that have it."""
     return reject(name, f"have {what}, as {' or '.join(map(repr, others))}", repr(value))
 
 
 def is_number(value: object, kind: type | tuple[type, ...] = numbers.Real) -> TypeGuard[Any]:
-    """Whether it is a number of a kind: no truth value, and no span of time, which numpy has among its integers."""
+    """True for a number of a kind; no truth value, and no span of time, which numpy has among its integers."""
     return isinstance(value, kind) and not isinstance(value, (bool, np.bool_, np.timedelta64))
 
 
@@ -73,14 +73,14 @@ def non_negative(name: str, value: object) -> float:
 
 
 def rate(name: str, value: object) -> float:
-    """A learning rate: a positive finite number, or zero, which freezes what it is the rate of."""
+    """A learning rate: a positive finite number, or zero, which freezes the weights."""
     if real(name, value, rule="be a positive finite number") == 0:
         return 0.0
     return positive(name, value)
 
 
 def nearest(wanted: str, spellings: Mapping[str, Iterable[str]]) -> str:
-    """The three names that one may have meant, the likeliest first, by the likeness of any of their spellings."""
+    """The three names most similar to ``wanted``, the most similar first, by any of their spellings."""
     given = plain(wanted)
     likeness = {
         name: max(difflib.SequenceMatcher(None, given, plain(one)).ratio() for one in own)
@@ -104,7 +104,7 @@ def below(name: str, value: object, bound: float) -> float:
 
 
 def integer(name: str, value: object, *, minimum: int, maximum: int | None = _LARGEST) -> int:
-    """An integer from ``minimum`` to ``maximum``, by default the last that arrays count with; None sets no end."""
+    """An integer from ``minimum`` to ``maximum``; by default the largest int64, and None means no maximum."""
     if not is_number(value, numbers.Integral):
         whole = isinstance(value, (float, np.floating)) and float(value).is_integer()
         raise reject(name, "be an integer", brief(value) + (f": write {value:.0f}" if whole else ""))
@@ -117,7 +117,7 @@ def integer(name: str, value: object, *, minimum: int, maximum: int | None = _LA
 
 
 def one_of(name: str, value: object, options: Collection[str]) -> str:
-    """One of the given words; of many, an error has the three nearest."""
+    """One of the given words; the error lists the words, or the three nearest of many."""
     if not isinstance(value, str) or value not in options:
         rule = "be one of " + ", ".join(repr(option) for option in options)
         if len(options) > _MOST_LISTED:
@@ -128,7 +128,7 @@ def one_of(name: str, value: object, options: Collection[str]) -> str:
 
 
 def instance(name: str, value: object, kinds: type | tuple[type, ...], *, rule: str | None = None) -> Any:
-    """An object of one of the given classes; ``rule`` says what it must be where their names do not."""
+    """An object of one of the given classes; ``rule`` replaces their names in the error."""
     if not isinstance(value, kinds):
         kinds = kinds if isinstance(kinds, tuple) else (kinds,)
         raise reject(name, rule or "be " + " or ".join(map(_one, kinds)), brief(value))
@@ -171,7 +171,7 @@ def listed(name: str, value: object, rule: str) -> list:
 
 
 def plain_types(value: Any) -> Any:
-    """Values of numpy in Python's types; spans and points of time, which would become integers, stay numpy's."""
+    """Values of numpy in Python's types; times and spans of time stay numpy's, since they would become integers."""
     kind = getattr(getattr(value, "dtype", None), "kind", None)
     return value if kind is None or kind in "mM" else value.tolist()
 
@@ -184,7 +184,7 @@ def flag(name: str, value: object) -> bool:
 
 
 def path(name: str, value: object) -> Path:
-    """The path of a file, as text or as an object that stands for a path: no folder, by its name, and encodable."""
+    """The path of a file, as text or as an object that stands for a path; refused if it is a folder by its name."""
     given = os.fspath(value) if isinstance(value, os.PathLike) else value
     try:
         if not isinstance(given, str) or "\0" in given or given.endswith(("/", os.sep)) or not Path(given).name:
@@ -209,7 +209,7 @@ def generator(name: str, value: Any) -> np.random.Generator:
 
 
 def fits_in_memory(name: str, size: int, what: str) -> None:
-    """Refuse what would need more bytes than a call may take."""
+    """Refuse to take ``size`` bytes if a call may not take so many; ``what`` says what they are for."""
     bound, whose = memory(), "this machine's memory" if MEMORY.get() is None else "the limit of memory"
     if size > bound:
         raise reject(name, f"leave at most {bound:,} bytes, {whose}, to {what}", f"{size:,} bytes")
@@ -246,7 +246,7 @@ def memory() -> int:
 def array(
     name: str, value: object, *, rule: str = "be an array of numbers", dtype: DTypeLike | None = None
 ) -> np.ndarray:
-    """``value`` as `numpy.asarray` has it, but for times; a mask, which that would drop, must hide nothing."""
+    """``value`` as an array; times are refused, and so is a mask that hides entries, since `numpy.asarray` drops it."""
     hidden = [value] if isinstance(value, np.ma.MaskedArray) else []
     if isinstance(value, (list, tuple)):
         hidden += [item for item in value if isinstance(item, np.ma.MaskedArray)]
@@ -264,7 +264,7 @@ def array(
 def finite_array(name: str, value: object, *, ndim: int | None = None, dtype: DTypeLike = np.float64) -> np.ndarray:
     """A C-contiguous array of finite numbers with ``ndim`` axes (any number if None).
 
-    It is new, unless ``value`` is one already that owns its memory and cannot be written to.
+    The array is new, unless ``value`` is such an array, owns its memory and is read-only.
     """
     given = array(name, value)
     if given.dtype.kind not in "iufb":
@@ -283,9 +283,9 @@ def finite_array(name: str, value: object, *, ndim: int | None = None, dtype: DT
 
 
 def of_shape(name: str, value: Any, shape: tuple[int | None, ...], *, sparse: bool = False) -> Any:
-    """An array of numbers as it is, with axes of these lengths, None for any, after any number of others.
+    """An array of numbers, as it is, whose last axes have these lengths; None allows any length.
 
-    Where it may be ``sparse`` it is, and has these axes alone.
+    With ``sparse`` it may be a sparse array, which has these axes alone.
     """
     given = value if sparse and hasattr(value, "tocoo") else array(name, value)
     last = given.shape[max(0, given.ndim - len(shape)) :]
@@ -333,12 +333,12 @@ def index_array(name: str, value: object, *, upper: int | None = None) -> np.nda
 
 
 def left_out(label: int) -> str:
-    """The cure for a negative label, which libraries give to what no loss counts; nothing for any other."""
+    """The cure for the label -100, by which libraries mark tokens that no loss counts; "" for any other label."""
     return ": -100 marks what Hugging Face leaves out: drop it, as tokens[tokens >= 0]" if label == -100 else ""
 
 
 def sum_to_one(name: str, sums: np.ndarray | float, *, within: float = 1e-9) -> None:
-    """Refuse a sum other than one, or of several, one a row, the first such; up to rounding."""
+    """Refuse a sum other than one, up to rounding; of several sums, one a row, the error names the first such row."""
     given = np.ravel(sums)
     apart = ~(np.abs(given - 1) <= within)
     if apart.any():
@@ -368,7 +368,7 @@ def _index(where: tuple[int, ...]) -> str:
 
 
 def brief(value: object) -> str:
-    """A value in a message: the start of what it is shown as."""
+    """A value in a message: the start of its repr."""
     text = re.sub(r"\s*\n\s*", " ", _written(repr, value))
     return text if len(text) <= 60 else text[:57] + "..."
 

@@ -18,9 +18,9 @@ FOLDERS = {
     "yzflow_sparse_averaging": "papers/sparse_averaging",
     "yzflow_watch": "tools/watch",
 }
-# Of these the papers that install together with the core, and of which its documentation speaks.
+# Papers that install together with the core, and that its documentation describes.
 MISSION = ("yzflow_beyond_scan_and_snap", "yzflow_bounded_dyck", "yzflow_sparse_averaging")
-# Name of a paper, or of a task of sweeps that it has -> its package.
+# Name of a paper, or of its task of sweeps -> its package.
 PAPERS = {
     "Bounded Dyck": "yzflow_bounded_dyck",
     "JoMA": "yzflow_joma",
@@ -30,8 +30,8 @@ PAPERS = {
 }
 # Name of a paper -> the package that adds statements of ours to it.
 ADDITIONS = {"Scan and Snap": "yzflow_beyond_scan_and_snap"}
-# Modules of tools that the core asks for, where they are installed: evidence in balls, certificates on pages, and what
-# the register of Scan and Snap quotes of closed forms in balls.
+# Modules of tools that the core uses if they are installed: evidence in balls, certificates on pages, and closed forms
+# in balls that the register of Scan and Snap quotes.
 EVIDENCE = "yzflow_enclose.evidence"
 CERTIFICATES = "yzflow_enclose.pages.certified"
 LONG_ENOUGH = "yzflow_enclose.scan_and_snap.long_enough"
@@ -55,7 +55,7 @@ def name_of(package: str) -> str:
 
 
 def cure(package: str) -> str:
-    """The end of a sentence on something that a package brings, for where it is not installed."""
+    """The end of an error about a package that is not installed: how to install it."""
     return f"comes with {name_of(package)}: pip install -e {FOLDERS[package]}"
 
 
@@ -64,7 +64,7 @@ class Missing(ImportError):
 
 
 def installed(package: str) -> bool:
-    """Whether a package, or that of a module, can be imported; it is not imported."""
+    """True if the package of a module can be imported; nothing is imported."""
     return util.find_spec(package.partition(".")[0]) is not None
 
 
@@ -76,7 +76,7 @@ def bring(module: str, what: str = "") -> ModuleType:
     module : str
         Its dotted name.
     what : str
-        Begins the sentence for where the distribution is not installed. Default: the package's name.
+        The beginning of the error's sentence. Default: the package's name.
 
     Raises
     ------
@@ -93,12 +93,13 @@ def bring(module: str, what: str = "") -> ModuleType:
 
 
 def more(asked: str) -> str:
-    """The end of a rule on a name that papers bring: the distributions that are not installed; else nothing.
+    """The end of an error about an unknown name: how to install the distributions that may bring it, or "".
 
     Parameters
     ----------
     asked : str
-        A paper, a statement "PAPER: NUMBER", a task or a figure. Where it says the paper, no other one is named.
+        A paper, a statement "PAPER: NUMBER", a task or a figure. If it names a paper, only that paper's distribution
+        counts.
     """
     whose = plain(asked.partition(":")[0])
     brings = {plain(name): (package, "a theorem that is not in the paper") for name, package in ADDITIONS.items()}
@@ -109,5 +110,5 @@ def more(asked: str) -> str:
 
 
 def plain(name: str) -> str:
-    """The name of a paper as a person writes it, in small letters; a slug is the same name."""
+    """The name of a paper in small letters, without spaces; a slug gives the same text."""
     return checks.plain(name.replace("_", " ").replace("-", " "))

@@ -1,4 +1,7 @@
-"""Errors of simulations that come to no end. What they carry are objects of the floors above, so no type names them."""
+"""Errors of simulations that do not reach their end.
+
+Their attributes have types of the floors above, which are not named.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +17,15 @@ class IntegrationError(RuntimeError):
     Attributes
     ----------
     time : float
-        How far it came, in SGD steps.
+        The time that it reached, in SGD steps.
     layer : Layer
-        The state there; of `integrate` None.
+        The state at that time; None for `integrate`.
     trajectory : Trajectory or None
-        What was recorded until then.
+        The record until then.
     state : dict
-        Of `integrate`: the state there, name -> array.
+        For `integrate`: the state at that time, name -> array.
     run : Run or None
-        Of `integrate`: what was recorded until then.
+        For `integrate`: the record until then.
     """
 
     def __init__(
@@ -54,7 +57,7 @@ class DivergenceError(RuntimeError):
     step : int
         Number of the step (from 0) whose loss is not finite.
     trajectory : Trajectory
-        What was recorded before.
+        The record before that step.
     """
 
     def __init__(self, message: str, step: int, trajectory: Any) -> None:
@@ -68,4 +71,4 @@ class DivergenceError(RuntimeError):
 
 
 class NotReducibleError(Exception):
-    """The start lacks the symmetry of the population, or is one that the plain system refuses and says why."""
+    """The start lacks the symmetry of the population, or the plain system refuses it and says why."""

@@ -12,14 +12,14 @@ from typing import Any
 from dynamics.support import checks
 
 NETCDF, ARCHIVE = b"\x89HDF", b"PK"
-# Errors besides ValueError that the readers of both raise if bytes are sealed but not of ours.
+# Errors besides ValueError that readers of either format raise for sealed bytes that are not ours.
 OTHER = (KeyError, IndexError, TypeError, AttributeError, OSError, EOFError, RuntimeError, OverflowError)
 OTHER_ZIP = (*OTHER, zipfile.BadZipFile, zlib.error, SyntaxError, TokenError)  # the last two: numpy, of heads
-HEADER, CLAIM = "run.json", "claim.json"  # the member for the header; that of certificates, which is a claim
+HEADER, CLAIM = "run.json", "claim.json"  # members with the header: of most archives, and of certificates
 
 
 def format_of(content: bytes | memoryview) -> str:
-    """The format that a file says it has; nothing if it says none.
+    """The format that a file declares; "" if it declares none.
 
     Raises
     ------
@@ -35,7 +35,7 @@ def format_of(content: bytes | memoryview) -> str:
 
 
 def _of_archive(content: bytes | memoryview) -> str:
-    """The format that the header of an archive says it has, sealed or not; nothing if it says none.
+    """The format that the header of an archive declares, sealed or not; "" if it declares none.
 
     Raises
     ------
@@ -54,7 +54,7 @@ def _of_archive(content: bytes | memoryview) -> str:
 
 
 def _of_netcdf(content: bytes | memoryview) -> str:
-    """The format that a netCDF file says it has, sealed or not; nothing if it says none.
+    """The format that a netCDF file declares, sealed or not; "" if it declares none.
 
     Raises
     ------

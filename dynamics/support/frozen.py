@@ -16,8 +16,8 @@ _Value = TypeVar("_Value")
 class Frozen:
     """A base of classes whose attributes are set while an object is made, by `vars`, and never after.
 
-    Results are kept by the identity of such objects, and kernels trust the indices in their arrays. Copies and what is
-    unpickled come with writable arrays, which become read-only again here.
+    Results are kept by the identity of such objects, and kernels trust the indices in their arrays. Copied and
+    unpickled objects have writable arrays, which `__setstate__` makes read-only again.
     """
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
@@ -27,7 +27,7 @@ class Frozen:
         raise AttributeError(f"{self!r} cannot be changed: `{name}` stays")
 
     def _once(self, make: Callable[..., Any], *what: Any) -> Any:
-        """``make(self, *what)``, found once for this object: what it holds never changes. Copies go without it."""
+        """``make(self, *what)``, kept on this object, which never changes. Copies do not have the kept results."""
         found = vars(self).setdefault("_kept", {})
         if (make, what) not in found:
             found[make, what] = make(self, *what)

@@ -1,6 +1,6 @@
 """Names of tokens, next tokens and queries: optional labels that no number depends on.
 
-A name is text; the empty one stands for a token without a name, which is then shown by its number.
+A name is text. The empty name means that a token has none, and is shown by its number.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ def checked(name: str, value: object, *, of: str, least: int, most: int | None =
 
 
 def columns_of(table: object) -> list | None:
-    """The names of the columns of a table, as pandas and others have them; None of what is none."""
+    """The names of the columns of a table, as of pandas; None if the object is no table."""
     found = getattr(table, "columns", getattr(table, "column_names", None))
     return None if found is None or callable(found) else list(found)
 
 
 def of_table(table: object) -> tuple[list[str] | None, list[str] | None]:
-    """The names of the rows and of the columns of a table, where all of them are words."""
+    """The names of the rows and of the columns of a table; None for an axis with labels that are not words."""
     columns, index = columns_of(table), getattr(table, "index", None)
     if columns is None:
         return None, None
@@ -58,9 +58,9 @@ def of_table(table: object) -> tuple[list[str] | None, list[str] | None]:
 
 
 def is_name(text: str) -> bool:
-    """Whether files keep a text as it is: short, without NUL, at which HDF5 ends it, and no halves of a character.
+    """True for text that files keep: short, without NUL (where HDF5 ends text) and without halves of a character.
 
-    Read from a file, all names take the space of the longest.
+    Names are short, since all names from a file take the space of the longest.
     """
     return len(text) <= _LONGEST and _NO_NAME.search(text) is None
 
@@ -72,7 +72,7 @@ def shown(names: Sequence[str] | None, number: int) -> str:
 
 
 def readable(name: str) -> str:
-    """A name as a person can read it: blanks alone in quotes, and no line ends or other signs that do not print."""
+    """A name in printable characters: blanks alone are put in quotes, and other characters are escaped."""
     if name.isprintable():
         return name if name.strip() else repr(name)
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in name)
@@ -86,7 +86,7 @@ def filled(names: Sequence[str], size: int) -> np.ndarray:
 
 
 def joined(name: str, parts: Sequence[Sequence[str] | None]) -> tuple[str, ...] | None:
-    """The names of several data sets that agree on what both name; None if none of them has names."""
+    """The names of several data sets, which may not differ for the same number; None if no data set has names."""
     found: list[str] = []
     for part in parts:
         found += [""] * (len(part or ()) - len(found))
@@ -99,7 +99,7 @@ def joined(name: str, parts: Sequence[Sequence[str] | None]) -> tuple[str, ...] 
 
 
 def given(labels: object, names: Sequence[str] | None, size: int) -> list[str] | None:
-    """Names to show: ``labels``, a sequence from the first on or a mapping from numbers or names, over ``names``."""
+    """Names to show: ``labels``, a sequence from number 0 on or a mapping by number or name, in place of ``names``."""
     if labels is None:
         return None if names is None else list(names)
     own = [""] * size

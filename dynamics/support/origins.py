@@ -1,7 +1,7 @@
-"""Where an object of somebody else's class comes from: its class by name, its configuration, and whose code it is.
+"""The origin of an object of a user's class: its class by name, its configuration, and the version of its code.
 
-A file holds names and hashes, and no code, and it does not decide what runs: a name stands for a class that the person
-handed over in this process, or that an installed distribution offers by an entry point. See `Origin.make`.
+A file holds names and hashes, and no code, and it does not decide what runs. A name stands for a class that the user
+handed over in this process, or for an entry point of an installed distribution. See `Origin.make`.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ _NONE = "none"
 
 @dataclass(frozen=True)
 class Code:
-    """The code that something was made by.
+    """The code that made a result.
 
     Attributes
     ----------
     package : str
-        The module at the top, which is what is hashed with all beneath it.
+        The module at the top, which is hashed with all modules beneath it.
     distribution : str
-        What was installed, or "none".
+        The installed distribution, or "none".
     version : str
         Its version, or "none".
     sha256 : str
-        Of the source files; nothing where there are none, as in a notebook.
+        SHA-256 of the source files; "" if there are none, as in a notebook.
     """
 
     package: str
@@ -48,11 +48,11 @@ class Code:
 
     @property
     def whose(self) -> str:
-        """The name under which a person installs it: the distribution, or the package where there is none."""
+        """The name to install: the distribution, or the package if it has none."""
         return self.package if self.distribution == _NONE else self.distribution
 
     def factors(self, now: Code | None = None) -> dict[str, tuple[str, str]]:
-        """The parts that changed: name -> (then, now). Default: now is its package as it is here."""
+        """The parts that changed: name -> (then, now). Default: ``now`` is the package as installed here."""
         now = now or code_of(self.package)
         pairs = {
             f"distribution of {self.package}": (self.distribution, now.distribution),
@@ -71,13 +71,13 @@ def code_of(module: str) -> Code:
 
 
 def outside(modules: Iterable[str]) -> str:
-    """The code of those packages that are not ours, as JSON text for a file; nothing where all are."""
+    """The code of all packages outside the core, as JSON text for a file; "" if there are none."""
     packages = sorted({module.partition(".")[0] for module in modules} - set(OURS))
     return json.dumps({name: asdict(code_of(name)) for name in packages}) if packages else ""
 
 
 def read_outside(text: object) -> list[Code]:
-    """The origins that `outside` wrote, of one or of several in a list; nothing of anything else."""
+    """The code in a text of `outside`, or in a JSON list of such texts; empty for anything else."""
     try:
         content = json.loads(str(text))
         texts = [json.loads(one) for one in content] if isinstance(content, list) else [content]
@@ -89,7 +89,7 @@ def read_outside(text: object) -> list[Code]:
 def check_is_here(codes: Iterable[Code]) -> None:
     """Refuse the code of packages that are not installed here."""
     for code in codes:
-        # Of the module at the top alone: to look for one beneath it would import it.
+        # Look for the module at the top only: to look for a module beneath it would import it.
         if code.package not in sys.modules and ("." in code.package or util.find_spec(code.package) is None):
             whose = code.whose if code.distribution == _NONE else f"{code.whose} {code.version}"
             raise checks.reject("path", "be of code that is here", f"that of {whose}, which is not installed")
@@ -105,7 +105,7 @@ def _flow_class(target: str, whose: str) -> type:
     Raises
     ------
     ValueError
-        If it is neither: a file does not decide what runs, and nothing is imported at its word.
+        If it is neither: a file does not decide what is imported and run.
     """
     if target in _handed:
         return _handed[target]
@@ -126,7 +126,7 @@ def _flow_class(target: str, whose: str) -> type:
 
 
 def _distribution(package: str) -> metadata.Distribution | None:
-    """The distribution that installed a package; of one that can be edited, by its entry points."""
+    """The distribution that installed a package; an editable installation is found by its entry points."""
     names = _distributions().get(package, [])
     if names:
         return metadata.distribution(names[0])
@@ -182,7 +182,7 @@ class Origin:
     config : mapping
         Its keyword arguments, plain data.
     code : Code, optional
-        Whose code it was made by: of one from a file.
+        For an origin from a file: the code that made the object.
     """
 
     target: str
@@ -195,16 +195,18 @@ class Origin:
         return self.target.partition(":")[0].partition(".")[0]
 
     def found(self) -> Code:
-        """The code that it is made by here; of one from a file, that of the file."""
+        """The code that the file names, or else the code that is installed here."""
         return self.code or code_of(self.package)
 
     def is_of(self, kind: type) -> bool:
-        """Whether a class has this name; that of a script may have been of a module, and the other way round."""
+        """True if a class has this name; either may be in `__main__`, the module of a script while it runs."""
         module, _, qualname = self.target.partition(":")
         return kind.__qualname__ == qualname and (kind.__module__ == module or "__main__" in (kind.__module__, module))
 
     def make(self, kind: type | None = None) -> Any:
-        """The object, made anew, of ``kind``, a class that was handed over in this process or an entry point's.
+        """Make the object anew.
+
+        Default for ``kind``: a class that was handed over in this process, or an entry point's.
 
         Raises
         ------
@@ -221,9 +223,9 @@ class Origin:
 
 
 def origin_of(value: object) -> Origin | None:
-    """Where an object comes from, or None if it has no ``config`` or its class has no name that can be imported.
+    """The origin of an object; None if it has no ``config`` or its class has no name that can be imported.
 
-    Files that name its class may make it again in this process, since a person handed it over here.
+    The class of a flow is noted: files that name it may make it again in this process, since a user handed it over.
     """
     kind, config = type(value), getattr(value, "config", None)
     module, qualname = kind.__module__, kind.__qualname__
@@ -245,6 +247,6 @@ def origin_of(value: object) -> Origin | None:
 
 
 def described(value: object) -> str:
-    """A function, or a dataclass that can be called with its fields, as a trajectory records it."""
+    """The text by which a trajectory records a function, or a dataclass that can be called."""
     shown = repr(value) if is_dataclass(value) else getattr(value, "__qualname__", type(value).__qualname__)
     return f"{getattr(value, '__module__', None) or type(value).__module__}:{shown}"

@@ -10,7 +10,7 @@ from tqdm import tqdm
 from dynamics.support import checks
 from dynamics.support.limits import current
 
-# The time left is said where two paces, one after the other, agree up to this factor.
+# The time left is shown if two paces, one after the other, agree up to this factor.
 _KNOWN = 2.0
 
 
@@ -31,7 +31,7 @@ class Progress:
         self._label = label
         self._done = 0.0
         self._start = self._last = time.monotonic()
-        # When the last pace was taken, or the work began, and what was done by then.
+        # Time and fraction done at the last pace, or when the work began.
         self._before: tuple[float, float] | None = None
         self._pace = 0.0
         self._left = ""
@@ -44,9 +44,8 @@ class Progress:
     def update(self, done: float, note: str = "") -> None:
         """Set the fraction done (never going back) and a short note on the state.
 
-        The time left is that at the pace of the last seconds, and is said only where the pace before was much the same.
-        The first call says what is being done, and notes when work began: what came before it, such as the compilation
-        of kernels, happens once.
+        The time left is computed from the pace of the last seconds, and shown only if the pace before was much the
+        same. Work begins with the first call: earlier time, such as the compilation of kernels, does not count.
         """
         done = max(self._done, min(done, 1.0))
         now, first = time.monotonic(), self._before is None
@@ -70,7 +69,7 @@ class Progress:
         self._done = done
 
     def _estimate(self, then: float, before: float, now: float, done: float) -> str:
-        """How much time is left, in words; nothing where it is not known."""
+        """The time left, in words; "" if it is not known."""
         last, self._pace = self._pace, (done - before) / (now - then) if now > then else 0.0
         if not last or not 1 / _KNOWN - 1e-9 <= self._pace / last <= _KNOWN + 1e-9:
             return ""

@@ -18,9 +18,9 @@ from dynamics.version import __version__
 _PACKAGES = ("numpy", "scipy", "numba", "xarray")
 
 
-@functools.cache  # each of which reads a file
+@functools.cache  # reads a file for each package
 def versions() -> str:
-    """Versions of the packages that decide about the numbers, as JSON."""
+    """Versions of the packages that determine the numbers, as JSON."""
     own = {"yzflow": __version__, "python": platform.python_version()}
     return json.dumps(own | {name: metadata.version(name) for name in _PACKAGES})
 
@@ -48,9 +48,9 @@ def provenance(kind: str, parameters: Mapping, file_format: str) -> dict[str, st
 def environment() -> dict[str, str]:
     """Causes of other bits in a result: versions, platform, processor, BLAS, threads, the code of yzflow.
 
-    ``blas`` names each BLAS that is loaded with its version, the processor that it takes this one for, and its threads.
-    ``threads`` are those of numba's kernels, which are Python where ``compilation`` is off. ``source`` is the SHA-256
-    of the code of `dynamics` and `theory`, ``commit`` that of the clone, or nothing outside a clone.
+    ``blas`` names each loaded BLAS with its version, the processor that it detects, and its threads. ``threads`` is the
+    number of threads of numba's kernels, which run as Python if ``compilation`` is off. ``source`` is the SHA-256 of
+    the code of `dynamics` and `theory`, ``commit`` the commit of the clone, or "" outside a clone.
     """
     import threadpoolctl
 
@@ -83,7 +83,7 @@ def _source() -> str:
 
 @functools.cache
 def _commit() -> str:
-    """The commit that the clone stands at, read without git; nothing if this is no clone."""
+    """The commit of the clone, read without git; "" if this is no clone."""
     git = Path(__file__).parents[2] / ".git"
     try:
         if git.is_file():  # a worktree

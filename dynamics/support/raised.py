@@ -1,4 +1,4 @@
-"""Errors of a person's own functions, such as schedules: they come out of a run as they were raised."""
+"""Errors of a user's functions, such as schedules: a run raises them unchanged."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from contextlib import suppress
 
 
 def note(error: Exception, what: str) -> None:
-    """Mark an error as one of a person's function, and say in a note which function that is."""
+    """Mark an error as raised by a user's function, and add a note that names the function."""
     with suppress(AttributeError):  # of Python 3.10, or of a class of errors that takes no attributes
         if not is_own(error):
             error.raised_by_own_code = True  # type: ignore[attr-defined]
@@ -14,5 +14,5 @@ def note(error: Exception, what: str) -> None:
 
 
 def is_own(error: Exception) -> bool:
-    """Tell whether a person's function raised it, so that no integrator takes it for a failed step."""
+    """Tell whether a user's function raised the error, so that no integrator takes it for a failed step."""
     return hasattr(error, "raised_by_own_code")

@@ -1,4 +1,4 @@
-"""The common part of `Trajectory` and `Run`: a sealed netCDF file that also holds the call which made it."""
+"""Files of `Trajectory` and `Run`: sealed netCDF with the dataset and the call that made it."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ def save_result(
 def load_result(
     path: str | os.PathLike, file_format: str, what: str, axes: Sequence[str]
 ) -> tuple[xr.Dataset, Call | None, dict[str, str] | None]:
-    """Read what `save_result` wrote: the dataset, its call and the environment; without a call, the dataset alone.
+    """Read a file of `save_result`: the dataset, its call and the environment; without a call, the dataset alone.
 
-    It has labels along ``axes``, numbers along ``time``, and parameters.
+    The dataset has labels along ``axes``, numbers along ``time``, and parameters.
 
     Raises
     ------
     ValueError
         If a byte of the file is not as it was written, or it holds something else; ``what`` goes into the message.
     FileNotFoundError
-        If there is none.
+        If there is no such file.
     """
     dataset = netcdf.load_dataset(path, file_format, what)
-    # Anybody can seal a file: what every use of it needs is looked for here.
+    # Anybody can seal a file: check the parts that every use of it needs.
     labelled = all(name in dataset.coords and dataset[name].dims == (name,) for name in ("time", *axes))
     if not labelled or dataset["time"].dtype.kind not in "fiu" or not dataset["time"].size:
         raise _without(path, what, f"labels along {', '.join(dict.fromkeys(('time', *axes)))}")
@@ -67,7 +67,7 @@ def json_attribute(dataset: xr.Dataset, name: str, kind: type, path: str | os.Pa
     Raises
     ------
     ValueError
-        If it holds something else, or is not there; ``what`` the file is goes into the message.
+        If it holds something else, or is not there; ``what``, the kind of file, goes into the message.
     """
     try:
         found = json.loads(dataset.attrs[name])

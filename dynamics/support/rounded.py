@@ -1,4 +1,4 @@
-"""Numbers beside a threshold, written with as many digits as it takes to stay on their side of it."""
+"""Numbers near a threshold, written with so many digits that they stay on their side of it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ _EXACT_DIGITS = 17
 
 
 def faithful(value: float, holds: Callable[[float], bool], digits: int = 3) -> str:
-    """A number in words that are true of the same side of a threshold as the number is.
+    """A number as text that is on the same side of a threshold as the number.
 
     Parameters
     ----------
     value : float
     holds : callable
-        (number) -> whether it is on the good side. What is printed is asked, too.
+        (number) -> whether it is on the good side; also called with the printed number.
     digits : int
         Significant digits, or more where rounding would cross the threshold.
     """
@@ -26,5 +26,5 @@ def faithful(value: float, holds: Callable[[float], bool], digits: int = 3) -> s
 
 
 def margin(value: float, digits: int = 3) -> str:
-    """A margin of an assumption, which holds from one on: one that fails is never rounded to one."""
+    """The margin of an assumption, which holds from margin one on; a smaller margin is never rounded to one."""
     return faithful(value, lambda number: number >= 1, digits)
