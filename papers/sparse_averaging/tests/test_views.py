@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from explorer_pages import downloaded, enter, exact, opened, press, run_program, settle, table
+from explorer_pages import downloaded, enter, exact, opened, settle
 from statement_pages import assert_one_screen, assert_python_agrees, bare, firsts
 from yzflow_sparse_averaging import averaging
 from yzflow_sparse_averaging.constructions import promised_product
@@ -11,8 +11,6 @@ from yzflow_sparse_averaging.settings import PAPER
 from yzflow_sparse_averaging.views import VIEWS
 
 from theory import statements
-
-BITS = [number for number, view in VIEWS.views.items() if view == "widths"]
 
 
 def page_of(browser, number, folder):
@@ -25,7 +23,7 @@ def column(page, name):
     return np.array([[float(value or "nan") for value in row] for row in rows]).T
 
 
-@pytest.mark.parametrize("number", [number for number in VIEWS.views if number not in BITS])
+@pytest.mark.parametrize("number", VIEWS.views)
 def test_what_sliders_show_is_what_python_computes(shared_browser, tmp_path, number):
     page = page_of(shared_browser, number, tmp_path)
     assert_one_screen(page)
@@ -71,30 +69,6 @@ def test_answers_are_those_of_a_unit_that_runs(shared_browser, tmp_path, preset)
         assert unit([16] * count)[0] == pytest.approx(miss[np.searchsorted(n, count - 0.5)], rel=1e-9)
     assert unit([0])[0] == pytest.approx(column(page, "match")[1][0], rel=1e-9)
     assert (miss[np.searchsorted(n, 99.5)] <= 0.01 * (1 + 1e-9)) == (preset == 0)
-
-
-@pytest.mark.parametrize("number", BITS)
-def test_bits_are_those_of_the_formulas(shared_browser, tmp_path, number):
-    page = page_of(shared_browser, number, tmp_path)
-    assert_one_screen(page)
-    press(page, "set-N", "ArrowRight", "ArrowRight")
-    press(page, "set-p", "ArrowDown")
-    enter(page, "set-d", 2)
-    n, p, d = (exact(page, f"set-{name}") for name in ("N", "p", "d"))
-    assert n > 1000 and (p, d) == (15, 2)
-    q, random, moments, printed, corrected = table(page, "curves").T
-    np.testing.assert_allclose(random, 12 * q * np.log(n) * p, rtol=1e-12)  # m = 12 q ln N, as the check has it
-    np.testing.assert_allclose(moments, 2 * q * 2 * q * np.log2(n), rtol=1e-12)  # m = 2q numbers of 2 q log2 N bits
-    np.testing.assert_allclose(printed * np.log2(n) / p, q, rtol=1e-12)
-    there = np.isfinite(corrected)
-    np.testing.assert_allclose(2 * corrected[there] + d * p, q[there], rtol=1e-12)
-    assert (there == (q > d * p)).all() and 0 < there.sum() < there.size
-    left = run_program(page, "live")
-    place = np.searchsorted(left["times"], q)
-    for name, shown in zip(left["curves"], (random, moments, printed, corrected), strict=True):
-        np.testing.assert_allclose(shown, left["curves"][name][place], rtol=1e-12, err_msg=name)
-    _, off = table(page, "difference").T
-    np.testing.assert_allclose(off[there], np.abs(printed / corrected - 1)[there], rtol=1e-9)
 
 
 def test_questions_and_answers_are_sentences():
