@@ -17,13 +17,13 @@ HOMES = {
     "watch": "yzflow_watch",
     "watch_checkpoints": "yzflow_watch",
 }
-# Those of whole packages.
+# The names that stand for the package itself.
 PACKAGES = ("enclosures",)
 
 
 def missing() -> set[str]:
-    """The names whose distribution is not installed, which ``from yzflow import *`` leaves out."""
-    # As `distributions.installed` looks, which `import yzflow` must not load.
+    """The names without an installed distribution, which ``from yzflow import *`` leaves out."""
+    # The check of `distributions.installed`, a module that `import yzflow` must not load.
     absent = {home for home in set(HOMES.values()) if util.find_spec(home) is None}
     return {name for name, home in HOMES.items() if home in absent}
 

@@ -39,7 +39,7 @@ class _NotInstalled(click.ClickException):
 def _added() -> dict[str, metadata.EntryPoint]:
     """Name -> entry point of each command of another distribution; nothing is imported.
 
-    One whose name is taken is left out with a warning.
+    A command whose name is taken is left out with a warning.
     """
     points: dict[str, metadata.EntryPoint] = {}
     for point in sorted(metadata.entry_points(group=GROUP), key=lambda point: point.value):
@@ -78,7 +78,7 @@ class _Commands(click.Group):
 
 
 def _loaded(point: metadata.EntryPoint) -> click.Command | None:
-    """The command of an entry point; None, with a warning, of one that cannot be imported or is none."""
+    """The command of an entry point; None, with a warning, if it cannot be imported or is no command."""
     try:
         command = point.load()
     except Exception as error:  # other people's code can raise anything

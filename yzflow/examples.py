@@ -13,12 +13,12 @@ from pathlib import Path
 from dynamics.support import checks, distributions, files
 from yzflow import studies
 
-# Where `setup.cfg` has a wheel put them.
+# The folder into which `setup.cfg` installs them from a wheel.
 _SHARED = "share/yzflow/examples"
 
 
 def folder() -> Path:
-    """Where the examples are: in the clone, or beside an installed wheel.
+    """The folder of the examples: in the clone, or beside an installed wheel.
 
     Raises
     ------
@@ -35,7 +35,7 @@ def folder() -> Path:
 
 
 def names() -> dict[str, str]:
-    """Name of each example -> the first line of what it says of itself."""
+    """Name of each example -> the first line of its description."""
     found = {}
     for file in sorted(folder().iterdir()):
         if file.suffix == ".py":
@@ -47,7 +47,7 @@ def names() -> dict[str, str]:
 
 
 def of_studies(name: str) -> bool:
-    """Whether an example imports the studies, a distribution of their own."""
+    """True if an example imports the studies, which are another distribution."""
     return "yzflow_studies" in find(name).read_text(encoding="utf-8")
 
 
@@ -57,7 +57,7 @@ def find(name: str) -> Path:
     Raises
     ------
     ValueError
-        If there is none of this name.
+        If there is no example of this name.
     """
     known = names()
     name = checks.one_of("name", checks.instance("name", name, str).removesuffix(".py"), tuple(known))
@@ -65,12 +65,12 @@ def find(name: str) -> Path:
 
 
 def copy(name: str, to: str | os.PathLike) -> Path:
-    """Put a copy of an example into the folder ``to``; a file of its name that is there is not replaced.
+    """Put a copy of an example into the folder ``to``; a file with its name is never replaced.
 
     Raises
     ------
     ValueError
-        If there is none of this name, or it cannot be put there.
+        If there is no example of this name, or it cannot be put there.
     """
     source = find(name)
     final = files.folder("to", checks.instance("to", to, (str, os.PathLike))) / source.name
@@ -82,12 +82,12 @@ def copy(name: str, to: str | os.PathLike) -> Path:
 
 
 def run(name: str, arguments: Sequence[str] = ()) -> int:
-    """Run an example in a process of its own, as ``python examples/NAME.py ARGUMENTS`` does; returns its exit status.
+    """Run an example in another process, as ``python examples/NAME.py ARGUMENTS`` does; returns its exit status.
 
     Raises
     ------
     ValueError
-        If there is none of this name, or it is no script.
+        If there is no example of this name, or it is no script.
     ImportError
         If it needs the studies or another distribution, and they are not installed.
     """

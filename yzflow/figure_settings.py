@@ -1,7 +1,7 @@
-"""Settings that figures take: the same keywords in Python and on the command line, and how they are checked.
+"""Settings of figures: the same keywords in Python and on the command line, and their checks.
 
-A figure takes those that its function ``compute`` has as keywords, with that function's defaults. The command's help
-reads the table alone, without the libraries that values are checked with.
+A figure takes the keywords of its function ``compute``, with that function's defaults. The command's help reads the
+table alone, without the libraries of the checks.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ class Keyword:
     Attributes
     ----------
     name : str
-        In Python.
+        The name in Python.
     kind : type
         int, float or str.
     text : str
-        What it is, for the help.
+        A description, for the help.
     spelled : str
-        On the command line, where that is not the name.
+        The name on the command line, if it is another.
     least : int
-        Of integers.
+        The least value of an integer.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Keyword:
         Raises
         ------
         ValueError
-            If it is none.
+            If it is no such value.
         """
         from dynamics.optimizers.optimizer import OPTIMIZERS
         from dynamics.support import checks
@@ -59,7 +59,7 @@ class Keyword:
         return checks.one_of(self.name, value, OPTIMIZERS)
 
     def read(self, text: str) -> Any:
-        """The values of an option, which has commas between them.
+        """The values of an option, separated by commas.
 
         Raises
         ------
@@ -108,24 +108,24 @@ def taken(compute: Callable[..., Any] | None) -> dict[str, inspect.Parameter]:
 
 
 def complete(owner: str, takes: Mapping[str, inspect.Parameter], given: Mapping[str, object]) -> dict[str, Any]:
-    """A setting as a figure takes it: checked, and a tuple where the figure takes several values.
+    """A setting for a figure: checked, with a tuple for a keyword that takes several values.
 
     Raises
     ------
     ValueError
-        If the figure does not take a keyword, or a value is none.
+        If the figure does not take a keyword, or a value is invalid.
     """
     refuse(owner, takes, {name: value for name, value in given.items() if name not in takes})
     return {name: _complete(KEYWORDS[name], takes[name], value) for name, value in given.items()}
 
 
 def refuse(owner: str, takes: Collection[str], others: Mapping[str, object], *, options: bool = False) -> None:
-    """Refuse what a figure does not take, and say what it takes: keywords of Python, or options of a command.
+    """Refuse keywords that a figure does not take, and say which it takes: of Python, or options of a command.
 
     Raises
     ------
     ValueError
-        If there is something to refuse.
+        If ``others`` has entries.
     """
     from dynamics.support import checks
 
@@ -139,7 +139,7 @@ def refuse(owner: str, takes: Collection[str], others: Mapping[str, object], *, 
 
 
 def _complete(keyword: Keyword, parameter: inspect.Parameter, value: object) -> Any:
-    """A value, or the values, that a figure takes in the place of its default."""
+    """The value or values of a keyword, checked."""
     from dynamics.support import checks
 
     if value is None and parameter.default is None:

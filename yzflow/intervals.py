@@ -1,4 +1,4 @@
-"""Confidence intervals over seeds: how far a mean or a share of few runs may be from that of all runs."""
+"""Confidence intervals over seeds, for a mean or a share of few runs."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from dynamics.support import checks
 def factor(n: int, *, level: float = 0.95) -> float:
     """Half of Student's interval of a mean in standard errors, for ``n`` runs: 4.30 for three, 2.26 for ten at 95%.
 
-    Two standard errors hold the mean of normal numbers in 82% of all cases for three runs and in 92% for ten.
+    An interval of two standard errors contains the mean of normal numbers in 82% of all cases for three runs, and in
+    92% for ten.
 
     Parameters
     ----------
     n : int
         Two or more.
     level : float
-        Of confidence, below one.
+        Confidence level, below one.
 
     Raises
     ------
@@ -31,12 +32,12 @@ def factor(n: int, *, level: float = 0.95) -> float:
 
 
 def _quantile(tail: float, freedom: ArrayLike) -> np.ndarray:
-    """Quantile that Student's t exceeds with this chance, as in `scipy.stats`, which takes half a second to import."""
+    """The number that Student's t exceeds with this chance, without the slow import of `scipy.stats`: half a second."""
     return -stdtrit(freedom, tail)
 
 
 def _tail(level: float) -> float:
-    """The chance on one side."""
+    """The probability outside the interval, on one side."""
     level = checks.positive("level", level)
     if level >= 1:
         raise checks.reject("level", "be below 1", level)
@@ -58,7 +59,7 @@ def standard_error(values: xr.DataArray, *, dim: str = "seed") -> xr.DataArray:
         Without ``dim``, in the units of ``values``; NaN where fewer than two values are finite.
     """
     n = values.notnull().sum(dim)
-    # Not `std`: with one value in a dimension NumPy warns of the degrees of freedom that are not there.
+    # Not `std`: with one value in a dimension, NumPy warns of zero degrees of freedom.
     spread = np.sqrt(((values - values.mean(dim)) ** 2).sum(dim) / (n - 1).where(n > 1))
     return spread / np.sqrt(n.where(n > 1))
 
@@ -66,15 +67,16 @@ def standard_error(values: xr.DataArray, *, dim: str = "seed") -> xr.DataArray:
 def of_mean(values: xr.DataArray, *, level: float = 0.95, dim: str = "seed") -> xr.DataArray:
     """Half of Student's interval of the mean over ``dim``, ``t s / sqrt(n)`` with n - 1 degrees of freedom.
 
-    It is about what differs between seeds, and nothing that they share, such as data. It takes means for normal: where
-    one run in many is far from all others, it holds less often than it says (`benchmarks.error_bars`).
+    The interval covers differences between seeds, not an error that all seeds share, such as that of the data. It
+    assumes normal means: if one run in many is far from all others, its coverage is below ``level``
+    (`benchmarks.error_bars`).
 
     Parameters
     ----------
     values : xarray.DataArray
         With the dimension; NaN is left out.
     level : float
-        Of confidence.
+        Confidence level.
     dim : str
 
     Returns
@@ -88,7 +90,7 @@ def of_mean(values: xr.DataArray, *, level: float = 0.95, dim: str = "seed") -> 
 
 
 def of_share(successes: int, runs: int, *, level: float = 0.95) -> tuple[float, float]:
-    """Limits of the share of all runs in which something happens, by Clopper and Pearson (1934).
+    """Limits of the share of all runs with an outcome, by Clopper and Pearson (1934).
 
     From the binomial law, with no approximation: the interval misses the share in at most ``1 - level`` of all cases.
     Four of five are 28% to 99%, five of five 48% to 100%, at 95%.
@@ -96,11 +98,11 @@ def of_share(successes: int, runs: int, *, level: float = 0.95) -> tuple[float, 
     Parameters
     ----------
     successes : int
-        Runs in which it happened.
+        Runs with the outcome.
     runs : int
-        Independent ones.
+        Number of independent runs.
     level : float
-        Of confidence, below one.
+        Confidence level, below one.
 
     Raises
     ------

@@ -20,12 +20,12 @@ def statements(paper: str | None = None) -> list[dict[str, Any]]:
     Parameters
     ----------
     paper : str, optional
-        Its name in the register, or that of its folder. Default: all.
+        A paper's name in the register, or the name of its folder. Default: all papers.
 
     Raises
     ------
     ValueError
-        If there is no such paper, with those that there are.
+        If there is no such paper; the message has the known ones.
     """
     entries = [
         {
@@ -44,7 +44,7 @@ def statements(paper: str | None = None) -> list[dict[str, Any]]:
 
 
 def options(paper: str | None = None) -> list[dict[str, Any]]:
-    """The options of `yzflow.survival`: name, paper, what is changed, and at which levels. For ``paper`` see above."""
+    """The options of `yzflow.survival`: name, paper, description, and levels. For ``paper`` see `statements`."""
     rooms = [room for _, room in parts.parts("survival")]
     entries = [
         {"name": one.name, "paper": room.paper, "line": one.text, "levels": list(one.levels)}
@@ -57,8 +57,8 @@ def options(paper: str | None = None) -> list[dict[str, Any]]:
 def figures(paper: str | None = None) -> list[dict[str, Any]]:
     """The figures of papers and installed studies, by paper.
 
-    Each with name, paper, the printed figures that it stands for by number and in words, what is shown, its study,
-    whether it draws runs that it is given, the command that makes those, and the keywords of its setting.
+    Each has name, paper, the printed figures that it reproduces (by number and in words), a line on its content, its
+    study, whether it draws given runs only, the command that makes such runs, and the keywords of its setting.
     """
     from yzflow.figures.finding import of_studies
     from yzflow.figures.registry import entries as known
@@ -109,7 +109,7 @@ def text(entries: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def _of(paper: str | None, entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Entries of a paper, which may be one that has none of them."""
+    """The entries of a paper, which may have none."""
     if paper is None:
         return entries
     name = parts.paper_of(paper).name
@@ -117,5 +117,5 @@ def _of(paper: str | None, entries: list[dict[str, Any]]) -> list[dict[str, Any]
 
 
 def _sentence(caption: str) -> str:
-    """The first sentence of a caption, whose "Fig." ends none."""
+    """The first sentence of a caption; the point of "Fig." does not end it."""
     return re.split(r"(?<!Fig)(?<!Figs)\. ", caption)[0].rstrip(".")

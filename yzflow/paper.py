@@ -1,4 +1,4 @@
-"""Papers: all that the engines know of them. Ours, installed ones and those of a notebook are alike.
+"""The table of papers for the engines: built-in papers, installed ones and those of a notebook are alike.
 
 >>> import yzflow as yz
 >>> all(paper.statements for paper in yz.papers().values())
@@ -40,7 +40,7 @@ _SLUG = re.compile(r"[a-z][a-z0-9_-]*")
 
 @dataclass(frozen=True)
 class Later:
-    """A part of a paper that is imported when it is first asked for; see `later`."""
+    """A part of a paper that is imported on first use; see `later`."""
 
     reference: str
 
@@ -50,9 +50,9 @@ class Later:
             raise checks.reject("reference", "be 'module:name'", repr(self.reference))
 
     def load(self) -> Any:
-        """The attribute of the module, or all of the modules of a package that has none itself.
+        """The attribute of the module; if a package has none, the attributes of all its modules.
 
-        Of the modules' attributes, tuples are joined; others are a mapping by the modules' names.
+        Tuples of several modules are joined; other attributes become a mapping by the modules' names.
         """
         where, _, name = self.reference.partition(":")
         module = distributions.bring(where)
@@ -67,12 +67,12 @@ class Later:
 
 
 def later(reference: str) -> Any:
-    """A part of a paper that is imported when it is first asked for, so that a list of papers loads no figures.
+    """A part of a paper that is imported on first use, so that a list of papers loads no figures.
 
     Parameters
     ----------
     reference : str
-        "module:name". For a package without the name: that of each of its modules, joined.
+        "module:name". For a package without the name: this attribute of each of its modules, joined.
 
     Raises
     ------
@@ -84,26 +84,26 @@ def later(reference: str) -> Any:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Paper:
-    """A paper: its statements, what they are checked on, and what there is to show of it.
+    """A paper: its statements, the settings of their checks, and its figures, tasks and pages.
 
     Attributes
     ----------
     name : str
-        By which statements are found, as in "My paper: Theorem 1".
+        The name before a statement's number, as in "My paper: Theorem 1".
     slug : str
         For files and the command line: lower-case letters, digits, "_" and "-".
     reference : str
         Authors, year, and a DOI or another public number.
     levels : tuple of str
-        Levels of fidelity, from formulas to what a user trains.
+        Levels of fidelity, from formulas to training as users do it.
     statements : tuple of theory.statements.Statement
     settings : callable, optional
-        (quick=..) -> what the statements are checked on: objects with ``name`` and ``simulate(level, seed=..)``, which
-        returns a `dynamics.Trajectory` or a `dynamics.Run`. With ``quick``, only some of them.
+        (quick=..) -> the settings at which statements are checked; with ``quick``, only some of them. A setting has
+        ``name`` and ``simulate(level, seed=..)``, which returns a `dynamics.Trajectory` or a `dynamics.Run`.
     columns : mapping
         The levels under "theory", "true gradient" and "SGD" in a verdict, each once. Default: all under "theory".
     source : theory.statements.Source
-        What we have of the paper, if not its print.
+        The text of the paper that we read, if not its print.
     proofs : mapping
         Name -> function that derives (`theory.symbolic.Derivation`), with every claim as a keyword argument.
     mistakes : mapping
@@ -116,11 +116,11 @@ class Paper:
     enclosing : theory.statements.Enclosing, optional
         How settings are enclosed in balls.
     own : callable, optional
-        ``(data=.., eta_y=.., ..)`` -> `yzflow.audits.case.OwnCase`: a reader's own data and training.
+        ``(data=.., eta_y=.., ..)`` -> `yzflow.audits.case.OwnCase`, for a reader's own data and training.
     watched : callable, optional
-        Recording -> `yzflow_watch.places.Place`: where a training that others run stands, for `yzflow.watch`.
+        Recording -> `yzflow_watch.places.Place`, where a recorded training stands, for `yzflow.watch`.
     rivals : tuple of yzflow_watch.rivals.Rival
-        What the theory foresees of such a training.
+        Predictions of the theory for a recorded training.
     drawing : callable, optional
         (choose, level=.., assumed=.., outside=..) -> a setting inside the assumptions, by choices of a
         `yzflow.fuzzing.choosing.Choose`, for `yzflow.fuzz`.
@@ -133,25 +133,25 @@ class Paper:
     questions : mapping
         Number of a statement -> (question for students, answer).
     not_examined : str
-        What the statements leave out, and why.
+        Parts of the paper that the statements leave out, and why.
     adds_to : str
-        Name of another paper, to which the parts of this one are added under that name: statements, proofs, mistakes,
-        figures, tasks, views, panels, questions and campaigns. Default: none, a paper by itself.
+        The name of another paper, to which this paper's parts are added under that name: statements, proofs, mistakes,
+        figures, tasks, views, panels, questions and campaigns. Default: none.
 
     Each part may be a `later` reference.
 
     Raises
     ------
     ValueError
-        If a name is invalid, or statements, levels and columns do not fit together; of a part that is imported later,
-        when it is asked for.
+        If a name is invalid, or statements, levels and columns do not fit together. A `later` part is checked on first
+        use.
     """
 
     name: str
     slug: str
     reference: str
-    # All by a factory: a plain default is an attribute of the class too, and would hide from `__getattr__` that a part
-    # is still to be imported.
+    # All by a factory: a plain default would be an attribute of the class, and `__getattr__` would not be asked for a
+    # part that is still to be imported.
     levels: tuple[str, ...] = field(default_factory=tuple)
     statements: tuple[Statement, ...] = field(default_factory=tuple)
     settings: Callable[..., Sequence[Setting]] | None = field(default_factory=lambda: None)
@@ -183,8 +183,8 @@ class Paper:
         checks.instance("adds_to", self.adds_to, str)
         if not _SLUG.fullmatch(self.slug):
             raise checks.reject("slug", "be of lower-case letters, digits, '_' and '-'", repr(self.slug))
-        # A dataclass keeps its parts as attributes; those that are imported later, and those that other packages add
-        # to, must be missing there: `__getattr__` has them.
+        # A dataclass keeps its parts as attributes. Parts that are imported later or joined with those of other
+        # packages must be missing there, so that `__getattr__` is asked for them.
         waiting = {name: part for name, part in vars(self).items() if isinstance(part, Later)}
         given = {name: part for name, part in vars(self).items() if name not in (*_OWN_WORDS, *waiting)}
         object.__setattr__(self, "_later", waiting)
@@ -207,7 +207,7 @@ class Paper:
 
     @property
     def of(self) -> str:
-        """The name under which its statements are found: its own, or that of the paper that it adds to."""
+        """The name under which its statements are found: its own, or the name in ``adds_to``."""
         return self.adds_to or self.name
 
     def _checked(self, name: str, part: Any) -> Any:
@@ -278,21 +278,21 @@ _KINDS: dict[str, type] = {
 
 
 def papers() -> dict[str, Paper]:
-    """Slug -> paper: built-in ones, those of installed distributions, and those that were registered.
+    """Slug -> paper: built-in, installed and registered papers.
 
-    An installed distribution names its papers by entry points of the group ``yzflow.papers``. One that cannot be
+    An installed distribution names its papers by entry points of the group ``yzflow.papers``. A paper that cannot be
     imported is left out, with a warning that names it; `theory.papers.left_out` has the reasons.
     """
     return table.papers()
 
 
 def register(paper: Paper) -> None:
-    """Make a paper known for the rest of this process, as an installed one is.
+    """Make a paper known for the rest of this process, like an installed paper.
 
     Parameters
     ----------
     paper : Paper
-        One that was registered before under the same name is replaced.
+        A paper that was registered before under the same name is replaced.
 
     Raises
     ------

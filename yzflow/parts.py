@@ -1,4 +1,4 @@
-"""The parts of all papers that are known: how engines ask for figures, tasks, settings and what else papers have."""
+"""The parts of all known papers: engines ask here for figures, tasks, settings and other parts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _Kept = TypeVar("_Kept")
 
 
 def of_papers(compute: Callable[[], _Kept]) -> Callable[[], _Kept]:
-    """A function whose result is kept until another paper is registered."""
+    """A function with a result that is kept until another paper is registered."""
 
     @functools.lru_cache(maxsize=1)
     def kept(_: tuple[Any, ...]) -> _Kept:
@@ -31,7 +31,7 @@ def of_papers(compute: Callable[[], _Kept]) -> Callable[[], _Kept]:
 
 
 def collected(name: str) -> dict[str, Any]:
-    """Name -> entry, of the parts of this name of all papers; where one is taken, the slug stands before it."""
+    """Name -> entry, for the parts with this name of all papers; a name that is taken gets the slug as prefix."""
     found: dict[str, Any] = {}
     for paper, part in parts(name):
         for entry in part:
@@ -41,14 +41,14 @@ def collected(name: str) -> dict[str, Any]:
 
 
 def part_of(paper: str, name: str) -> Any:
-    """A part of the paper with this name in the register; None where there is no such paper or part."""
+    """A part of the paper with this name in the register; None if there is no such paper or part."""
     return next((part for found, part in parts(name, only=paper)), None)
 
 
 def parts(name: str, *, only: str | None = None) -> Iterator[tuple[Any, Any]]:
-    """Each paper with its part of this name, where it has one; a part that cannot be imported is left out, and said.
+    """Each paper that has a part of this name, with the part; a warning names parts that cannot be imported.
 
-    ``only`` is the name of the one paper that is asked.
+    With ``only``, the name of a paper, no other paper is asked.
     """
     for paper in papers.papers().values():
         if only is not None and paper.name != only:
@@ -64,7 +64,7 @@ def parts(name: str, *, only: str | None = None) -> Iterator[tuple[Any, Any]]:
 
 
 def paper_of(name: str) -> Any:
-    """The paper with a name, as a person writes it; ValueError, with those that there are, if there is none."""
+    """The paper with a name, as a person writes it; ValueError with the known names if there is none."""
     found = papers.named(checks.instance("paper", name, str))
     if found is None:
         known = sorted(one.name for one in papers.papers().values())

@@ -1,4 +1,4 @@
-"""Saved files, made again: the same bits, or by how much they differ and what is different here."""
+"""Saved files, made again and compared: the same bits, or the differences and their possible causes."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ class Difference:
     Attributes
     ----------
     name : str
-        A variable of the file, or a place in it.
+        A variable of the file, or a path in it.
     largest : float
-        The largest difference of two numbers; nan where they are no numbers, or not of one shape.
+        The largest difference of two numbers; nan if they are no numbers or their shapes differ.
     scale : float
-        The largest number of the file there.
+        The largest number of this variable in the file.
     """
 
     name: str
@@ -72,7 +72,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Factor:
-    """Something that may change bits, and is another here than when the file was made."""
+    """A possible cause of other bits: a version, machine or code that differs from that of the file."""
 
     name: str
     then: str
@@ -90,14 +90,14 @@ class RerunReport:
     ----------
     path : str
     kind : str
-        What the file is.
+        The kind of the file.
     compared : int
         Variables, or numbers and words of a JSON file, that were compared.
     differences : tuple of Difference
     factors : tuple of Factor
-        What is different here, whether or not it changed anything.
+        Everything that differs here, whether or not it changed a bit.
     unknown : tuple of str
-        What the file does not say of how it was made.
+        Facts on its making that the file does not hold.
     """
 
     path: str
@@ -109,11 +109,11 @@ class RerunReport:
 
     @property
     def same(self) -> bool:
-        """Whether everything that was compared has the same bits."""
+        """True if everything that was compared has the same bits."""
         return not self.differences
 
     def text(self) -> str:
-        """A verdict, what differs, and what is different here."""
+        """The verdict, the differences, and the factors."""
         what = f"{self.path} ({self.kind})"
         if self.same:
             lines = [f"Same bits: {what}; {self.compared} compared."]
@@ -138,7 +138,7 @@ class RerunReport:
 
 
 def rerun(path: str | os.PathLike, *, progress: bool = False, **given: Any) -> RerunReport:
-    """Make a saved file again in a place of its own, and compare the two bit by bit.
+    """Make a saved file again, and compare the two bit by bit.
 
     Parameters
     ----------
@@ -149,16 +149,16 @@ def rerun(path: str | os.PathLike, *, progress: bool = False, **given: Any) -> R
     progress : bool
         Show progress on standard error.
     **given
-        What a file does not hold: ``data`` of more than 64 MiB of a trajectory; ``task``, your function that a sweep
-        ran; ``flow``, your flow that a run or a certificate is of, or its class. A file never decides what runs: what
-        it names is looked up among what is installed for that, and what you handed over in this process.
+        Arguments that the file does not hold: ``data`` of more than 64 MiB of a trajectory; ``task``, your function
+        that a sweep ran; ``flow``, your flow of a run or a certificate, or its class. A file never decides what runs: a
+        name in it is looked up among installed entry points and the objects that you handed over in this process.
 
     Raises
     ------
     ValueError
         If the file is none of these, is damaged, does not say how it was made, or names code that nobody handed over.
     FileNotFoundError
-        If there is none.
+        If there is no such file.
     ImportError
         If it is an audit in balls, and yzflow-enclose is not installed.
 
@@ -206,7 +206,7 @@ def _dataset(path: Path, progress: bool, given: Mapping[str, Any]) -> RerunRepor
     return replace(report, factors=(*report.factors, *_of_code(call), *field))
 
 
-# Formats of files that hold the call which made them.
+# Formats of files that hold their call.
 _RESULTS: dict[str, Callable[[Path], Run | Trajectory]] = {
     "yzflow-trajectory-1": Trajectory.load,
     "yzflow-run-1": Run.load,
@@ -220,14 +220,14 @@ def _only(what: str, given: Mapping[str, Any], *names: str) -> None:
 
 
 def _of_content(then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Factor]:
-    """Factors in the function of a sweep, and in what it reads: those that are others here."""
+    """Factors in the function of a sweep, and in the data that it reads."""
     pair = [_said_as_json(attributes, "content") for attributes in (then, now)]
     for name, (was, here) in changes(*pair).items():
         yield Factor(f"{name} of {then['task']}", str(was), str(here))
 
 
 def _of_code(call: Call) -> Iterator[Factor]:
-    """Factors in the code of others that a call names: those that are others here."""
+    """Factors in the code of others that a call names."""
     for value in call.arguments.values():
         if isinstance(value, Origin) and value.code is not None:
             yield from _changed(value.code)
@@ -239,12 +239,12 @@ def _changed(code: Code, now: Code | None = None) -> Iterator[Factor]:
 
 
 def _of_field(parameters: Mapping[str, Any]) -> Iterator[Factor]:
-    """Factors in the code of the field from outside that a run was made with, if it was.
+    """Factors in the code of a registered field that the run used, if it used one.
 
     Raises
     ------
     ValueError
-        If it is not known here: a file holds no code, and says only where its field came from.
+        If the field is not known here: a file holds no code, and says only where its field came from.
     """
     kept = parameters.get("field")
     if not isinstance(kept, dict):
@@ -264,7 +264,7 @@ def _of_field(parameters: Mapping[str, Any]) -> Iterator[Factor]:
 
 
 def _code_of_field(origin: Mapping[str, str]) -> Code:
-    """The code that `Field.origin` names; nobody's of a built-in one, which has none."""
+    """The code in a record of `Field.origin`; a built-in field has none."""
     return Code(**{"package": "none"} | {one.name: origin[one.name] for one in fields(Code) if one.name in origin})
 
 
@@ -288,12 +288,12 @@ def _said(path: Path, dataset: xr.Dataset, name: str) -> str:
 
 
 def _printable(line: str) -> str:
-    """A line without what would begin another one or move a terminal, since a file says parts of it."""
+    """A line without characters that would end it or control a terminal, since parts of it come from a file."""
     return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in line)
 
 
 def _said_as_json(attributes: Mapping[str, Any], name: str, *keys: str) -> dict[str, Any]:
-    """An attribute that holds a mapping as JSON; ValueError where it is something else."""
+    """An attribute that holds a mapping as JSON; ValueError if it does not."""
     try:
         content = json.loads(str(attributes.get(name, "{}")))
     except (ValueError, RecursionError):
@@ -319,7 +319,7 @@ def _sweep(runs: xr.Dataset, progress: bool, task: Any = None) -> xr.Dataset:
 def _survival(table: xr.Dataset, progress: bool) -> xr.Dataset:
     if table.attrs.get("own"):
         raise checks.reject("path", "be of settings that a file can name", "a table of a reader's own data")
-    # The same statements and options ask the same checks: what is in the table is what was asked for.
+    # The same statements and options ask the same checks, so the table says what was asked for.
     statements = list(dict.fromkeys(table["statement"].values.tolist()))
     options = table["option"].values.tolist()
     quick, seed = bool(table.attrs["quick"]), int(table.attrs["seed"])
@@ -363,7 +363,7 @@ def _json(path: Path, progress: bool) -> RerunReport:
     absent = [code.package for code in codes if code.package not in sys.modules]
     try:
         again = make(**arguments, progress=progress).json()
-    except ValueError as error:  # of a statement or a field that nobody registered here
+    except ValueError as error:  # for a statement or a field that nobody registered here
         if not absent:
             raise
         rule = f"be made again where its code is imported: import {', '.join(absent)} first"
@@ -405,18 +405,18 @@ def _differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Di
 
 
 def _plain(values: Any) -> np.ndarray:
-    """Words as objects: how many letters a file leaves room for is not one of their bits."""
+    """Words as objects, since the room for letters in a file is not one of their bits."""
     array = np.asarray(values)
     return array.astype(object) if array.dtype.kind == "U" else array
 
 
 def _same_bits(first: np.ndarray, second: np.ndarray) -> bool:
-    """Not by value: 0 and -0 are two things here, and nan is itself."""
+    """Compare bits, not values: 0 and -0 differ here, and nan equals itself."""
     return first.tolist() == second.tolist() if first.dtype.hasobject else first.tobytes() == second.tobytes()
 
 
 def _leaves(node: Any, place: str = "") -> Iterator[tuple[str, Any]]:
-    """The numbers and words of what JSON holds, by their places; and what is empty there."""
+    """The numbers and words of JSON content by their paths, and its empty containers."""
     if isinstance(node, (dict, list)) and not node:
         yield place, type(node).__name__
     elif isinstance(node, dict):
@@ -430,7 +430,7 @@ def _leaves(node: Any, place: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _factors(then: Mapping[str, Any], now: Mapping[str, str]) -> tuple[tuple[Factor, ...], tuple[str, ...]]:
-    """Factors that are different here, and those that the file does not name."""
+    """Factors that differ here, and factors that the file does not name."""
     found, unknown = [], []
     for name, value in now.items():
         if name == "versions":
@@ -448,7 +448,7 @@ def _factors(then: Mapping[str, Any], now: Mapping[str, str]) -> tuple[tuple[Fac
 
 
 def _versions(text: object) -> dict[str, str]:
-    """Versions of packages; of a sweep whose runs were made with several, all of them."""
+    """Versions of packages; if the runs of a sweep were made with several versions, all of them."""
     try:
         found = json.loads(str(text))
         several = [json.loads(one) for one in found] if isinstance(found, list) else [found]

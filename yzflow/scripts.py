@@ -1,4 +1,4 @@
-"""Helpers of the scripts in ``examples``: their options, how they refuse bad input, and how they end at Ctrl-C."""
+"""Helpers of the scripts in ``examples``: their options, refusals of bad input, and their end at Ctrl-C."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Script(argparse.ArgumentParser):
             self.add_argument("--quick", action="store_true", help=quick)
 
     def options(self, arguments: Sequence[str] | None = None) -> argparse.Namespace:
-        """The options given, by default on the command line; the folder ``out`` is there and can be written."""
+        """The options given, by default on the command line; creates the folder ``out``, or refuses it."""
         given = self.parse_args(arguments)
         if "out" in given:
             with self.refusing():
@@ -43,7 +43,7 @@ class Script(argparse.ArgumentParser):
 
     @contextmanager
     def refusing(self) -> Iterator[None]:
-        """End in one line and exit status 2 where what was asked for turns out to be wrong."""
+        """Turn an error about the input into one line and exit status 2."""
         try:
             yield
         except (ValueError, OSError) as error:

@@ -1,8 +1,8 @@
-"""Studies: what was done once to find something out, in distributions that stand beside this one.
+"""Studies: computations for single findings, in distributions beside this one.
 
 An entry point of the group ``yzflow.studies`` names a package. Each folder in it with a module ``values`` or ``study``
-is a room: ``STUDIES`` of the first compute the numbers of the finding, ``values.json`` holds those that are published,
-and ``FIGURES`` of the second draw it.
+is a room. ``STUDIES`` of ``values`` compute the numbers of the finding, ``values.json`` holds the published numbers,
+and ``FIGURES`` of ``study`` draw it.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _registered: list[ModuleType] = []
 
 @dataclass(frozen=True)
 class Room:
-    """A finding: the computations of its numbers, those that are published, and its figures.
+    """A finding: the computations of its numbers, the published numbers, and its figures.
 
     Attributes
     ----------
     module : str
-        The package that the room is.
+        The package of the room.
     folder : Path
-        Where that is.
+        The package's folder.
     """
 
     module: str
@@ -55,28 +55,28 @@ class Room:
 
     @property
     def line(self) -> str:
-        """Its subject: the first line of its module ``values`` or ``study``, which is not imported for that."""
+        """Its subject: the first line of its module ``values`` or ``study``, read without an import."""
         part = "values" if self._has("values") else "study"
         module = ast.parse((self.folder / f"{part}.py").read_text(encoding="utf-8"))
         return (ast.get_docstring(module) or "").partition("\n")[0]
 
     @cached_property
     def studies(self) -> tuple[Study, ...]:
-        """The computations, each of one function at one setting; none where there is no module ``values``."""
+        """The computations, each of one function at one setting; none without a module ``values``."""
         if not self._has("values"):
             return ()
         return tuple(checks.listed("STUDIES", self._import("values").STUDIES, f"be a tuple in {self.module}.values"))
 
     @cached_property
     def figures(self) -> tuple[Entry, ...]:
-        """The figures; none where there is no module ``study``, or that draws nothing."""
+        """The figures; none without a module ``study`` that draws."""
         if not self._has("study"):
             return ()
         return tuple(getattr(self._import("study"), "FIGURES", ()))
 
     @cached_property
     def tasks(self) -> tuple[Task, ...]:
-        """The tasks of sweeps, ``TASKS`` of a module ``tasks``; none where there is no such module."""
+        """The tasks of sweeps, ``TASKS`` of a module ``tasks``; none without this module."""
         return tuple(self._import("tasks").TASKS) if self._has("tasks") else ()
 
     @property
@@ -93,22 +93,22 @@ class Room:
 
 @dataclass(frozen=True)
 class Numbers:
-    """The numbers of one study, and where they come from.
+    """The numbers of one study, and their origin.
 
     Attributes
     ----------
     name : str
         ``room.study``.
     setting : mapping
-        What they were computed at.
+        The setting at which they were computed.
     values : mapping
-        The numbers; empty where there are none, computed or published.
+        The numbers; empty if there are none, computed or published.
     computed : bool
-        Now, or read from those that are published.
+        True if computed now; False if read from the published ones.
     earlier : str
-        Which earlier run those are of that are read, if not of the study as it stands.
+        The earlier run that made the published numbers, if they are not those of the study as it stands.
     differ : tuple of str, optional
-        What a fresh run has other than what is published; None where the two are not compared.
+        Differences of a fresh run from the published numbers; None if they are not compared.
     """
 
     name: str
@@ -120,7 +120,7 @@ class Numbers:
 
     @property
     def origin(self) -> str:
-        """Where the numbers come from, in words."""
+        """The origin of the numbers, in words."""
         if self.computed:
             how = "" if self.differ is None else ", unlike the published ones" if self.differ else ", as published"
             return f"computed now{how}"
@@ -128,7 +128,7 @@ class Numbers:
 
     @property
     def lines(self) -> list[str]:
-        """For a person: where the numbers come from, the setting and the numbers; a line for each row of a table."""
+        """For a person: origin, setting and numbers, with a line for each row of a table."""
         setting = ", ".join(f"{name} = {_short(entry)}" for name, entry in self.setting.items())
         shown = [f"{self.name}: {self.origin}", *([f"  at {setting}"] if setting else [])]
         for name, entry in self.values.items():
@@ -152,7 +152,7 @@ def _short(entry: Any) -> str:
 
 
 def register(package: ModuleType) -> None:
-    """Make a package's rooms known for the rest of this process, as those of an installed one are.
+    """Make a package's rooms known for the rest of this process, like those of an installed package.
 
     Raises
     ------
@@ -190,7 +190,7 @@ def _named() -> list[ModuleType]:
 
 
 def rooms() -> dict[str, Room]:
-    """Name -> room, of all packages that are installed or were registered; the first of two with one name stays.
+    """Name -> room, of all installed and registered packages; of two rooms with one name the first stays.
 
     A package that cannot be imported is left out, with a warning that names it.
     """
@@ -207,7 +207,7 @@ def find(name: str) -> Room:
     Raises
     ------
     ValueError
-        If there is none.
+        If there is no such room.
     ImportError
         If no studies are installed at all.
     """
@@ -241,7 +241,7 @@ def numbers(room: Room, *, quick: bool = False, seed: int | None = None) -> Iter
     quick : bool
         Compute the quick studies alone.
     seed : int, optional
-        In place of that of the settings; studies without one are not computed.
+        Replaces the seed of the settings; studies without a seed are not computed.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Tests of a paper, ours or another's: what holds of each of its parts, whatever the paper says.
+"""Tests that hold for the parts of every paper, ours or another's.
 
 In a test file of the paper's distribution:
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GRAMMAR", "HOSTILE", "Case", "cases", "check_paper"]
 
-# The words about an argument with which an error begins.
+# The start of an error about an argument.
 GRAMMAR = re.compile(r"`[\w.\[\]]+` must .+", re.DOTALL)
 _IN_ITSELF: list[Any] = []
 _IN_ITSELF.append(_IN_ITSELF)
@@ -119,19 +119,19 @@ def check_paper(
     Parameters
     ----------
     paper : Paper
-        As it is installed, or registered.
+        An installed or registered paper.
     mistakes : mapping, optional
-        Those of a paper that keeps them with its tests. Default: the paper's.
+        The mistakes of a paper that keeps them with its tests. Default: the paper's ``mistakes``.
     calls : mapping, optional
         Name -> (function, valid arguments) of the paper's public functions. Each argument in turn gets values that it
-        does not expect: the call may give a result or a ``ValueError`` that names the argument, and nothing else.
+        does not expect. The call may then give a result, or a ``ValueError`` that names the argument, and nothing else.
 
     Raises
     ------
     ValueError
-        If ``paper`` is none.
+        If ``paper`` is no Paper.
     """
-    import pytest  # which nothing else of yzflow needs
+    import pytest  # only this function needs it
 
     return [pytest.param(case, id=case.name) for case in cases(paper, mistakes=mistakes, calls=calls)]
 
@@ -142,12 +142,11 @@ def cases(
     mistakes: Mapping[str, tuple[Callable[..., Derivation], Mapping[str, Any], str]] | None = None,
     calls: Mapping[str, tuple[Callable[..., Any], Mapping[str, Any]]] | None = None,
 ) -> list[Case]:
-    """Test that `check_paper` gives to pytest, to be called otherwise.
+    """Tests of a paper, as `check_paper` gives them to pytest, for other callers.
 
-    That the paper is in the table under its own name; that each proof holds, has a scope and refutes a mistake; that
-    what should hold does, somewhere inside the assumptions, in a quick audit; that each page and figure is drawn, and
-    pages ask for nothing on a network; that levels, tasks, options, sliders and questions belong to the paper; and that
-    signatures have types.
+    The paper is in the table under its own name. Each proof holds, has a scope and refutes a mistake. In a quick audit,
+    the checks that should hold do, somewhere inside the assumptions. Each page and figure is drawn, and pages ask for
+    nothing on a network. Levels, tasks, options, sliders and questions belong to the paper. Signatures have types.
     """
     checks.instance("paper", paper, Paper)
     known = mistakes if mistakes is not None else paper.mistakes
@@ -201,7 +200,7 @@ def _settings(paper: Paper) -> None:
 
 
 def _refuses_a_level(setting: Setting) -> bool:
-    """Whether a setting refuses a level that there is not, as it should."""
+    """True if a setting refuses an unknown level, as it should."""
     try:
         setting.simulate("no such level", seed=0)
     except ValueError:
@@ -236,7 +235,7 @@ def _proof(derive: Callable[..., Derivation]) -> None:
 
 def _mistake(derive: Callable[..., Derivation], claims: Mapping[str, Any], start: str) -> None:
     try:
-        # Only the entries that the mistake belongs to: to decide them all takes long and says less.
+        # Decide only the entries that the mistake belongs to: all of them would take long and say less.
         failures = part(derive, start)(**claims).failures()
     except ValueError as error:  # no expression begins so
         raise AssertionError(str(error)) from error

@@ -1,4 +1,4 @@
-"""Blocks of examples: a run of a sweep each, so that a campaign draws the same ones with any number of workers."""
+"""Blocks of examples: each is a run of a sweep, so that any number of workers draws the same examples."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Asked:
         return tuple(check for check in self.statement.checks if self.level in check.expected)
 
     def setting(self, choose: Choose) -> Any:
-        """The setting that the choices make; ValueError if the paper draws none."""
+        """The setting of the choices; ValueError if the paper draws none."""
         draw = part_of(self.statement.paper, "drawing")
         if draw is None:
             raise checks.reject("statement", "be of a paper that declares how settings are drawn", self.statement.id)
@@ -55,18 +55,18 @@ class Asked:
 
 @dataclass(frozen=True)
 class Example:
-    """A setting that was drawn, and what the checks say there.
+    """A setting that was drawn, and the results of the checks there.
 
     Attributes
     ----------
     name : str
-        Of the setting.
+        Name of the setting.
     choices : dict
         Name -> value, from which `replay` makes the setting again.
     shares : dict
-        For each check whose assumptions hold there: how much of the tolerance the error takes. It fails above one.
+        For each check whose assumptions hold: the error as a share of the tolerance. The check fails above one.
     margins : dict
-        For each assumption of these checks: one at its border, and larger inside.
+        For each assumption of these checks: the margin, one at its border and larger inside.
     """
 
     name: str
@@ -81,19 +81,19 @@ class Example:
 
     @property
     def violates(self) -> bool:
-        """Whether a check fails there."""
+        """True if a check fails there."""
         return self.worst > 1
 
 
 def share(row: Row) -> float:
-    """How much of the tolerance the error takes: the statement fails above one."""
+    """The error as a share of the tolerance: the statement fails above one."""
     if judge(row.error, row.tolerance) is Verdict.FAILS:
         return math.inf if row.tolerance == 0 or not math.isfinite(row.error) else row.error / row.tolerance
     return 0.0 if row.tolerance == 0 else row.error / row.tolerance
 
 
 def rows_at(asked: Asked, setting: Any, *, seed: int) -> list[Row]:
-    """The rows of the checks whose assumptions hold at a setting, or all hold but the one that is asked."""
+    """The rows of the checks whose assumptions hold at a setting; ``asked.outside`` must be broken, if there is one."""
     runs = audit.Simulations(setting, seed=seed)
     rows = []
     for check in asked.checks:
@@ -105,7 +105,7 @@ def rows_at(asked: Asked, setting: Any, *, seed: int) -> list[Row]:
 
 
 def example(asked: Asked, choose: Choose, *, seed: int) -> Example | None:
-    """The setting of the choices, with the shares of its checks; None where no check's assumptions hold there."""
+    """The setting of the choices, with the shares of its checks; None if the assumptions of no check hold there."""
     setting = asked.setting(choose)
     rows = rows_at(asked, setting, seed=seed)
     if not rows:
@@ -116,22 +116,22 @@ def example(asked: Asked, choose: Choose, *, seed: int) -> Example | None:
 
 @dataclass
 class Tried:
-    """The examples of a block, and what else it drew.
+    """The examples of a block, and the counts of other settings that it drew.
 
     Attributes
     ----------
     seed : int
-        Of the simulations.
+        Seed of the simulations.
     examples : list of Example
-        Before anything was made simpler.
+        As drawn, before one is made simpler.
     rejected : int
-        Settings outside.
+        Number of settings outside.
     stopped : int
-        Settings that could not be made or followed, or at which a check has nothing to compare.
+        Number of settings that could not be made or followed, or at which a check has nothing to compare.
     why : str
-        What the first of these said.
+        The error of the first of these.
     simplest : Example, optional
-        That violates the statement.
+        The simplest example that violates the statement.
     """
 
     seed: int
@@ -143,7 +143,10 @@ class Tried:
 
 
 def draw_block(asked: Asked, *, seed: int, number: int, size: int = BLOCK, simpler: bool = True) -> Tried:
-    """Up to ``size`` examples, by hypothesis, which stops at the first violation, and makes it simpler if asked to."""
+    """Up to ``size`` examples by hypothesis, which stops at the first violation.
+
+    With ``simpler``, hypothesis then makes the violation simpler.
+    """
     from hypothesis import HealthCheck, Phase, assume, given, settings
     from hypothesis import seed as seeded
     from hypothesis import strategies as st
@@ -186,7 +189,7 @@ def draw_block(asked: Asked, *, seed: int, number: int, size: int = BLOCK, simpl
     )
     try:
         test()
-    except Unsatisfiable:  # none of the settings that were drawn is inside
+    except Unsatisfiable:  # no setting was inside
         pass
     except Exception:  # the violation
         if found.simplest is None:
@@ -195,7 +198,7 @@ def draw_block(asked: Asked, *, seed: int, number: int, size: int = BLOCK, simpl
 
 
 def tried(configuration: Mapping[str, Any], seed: int) -> dict[str, np.ndarray]:
-    """Run of a sweep: a block as bytes of JSON, padded, since a sweep holds numbers alone."""
+    """Run of a sweep: a block as bytes of JSON, padded to one length, since a sweep holds numbers alone."""
     asked = asked_for(configuration["statement"], configuration["level"], configuration["outside"])
     text = json.dumps(
         asdict(draw_block(asked, seed=seed, number=configuration["block"], size=configuration["size"]))
@@ -206,7 +209,7 @@ def tried(configuration: Mapping[str, Any], seed: int) -> dict[str, np.ndarray]:
 
 
 def block_of(text: np.ndarray) -> Tried:
-    """The block that `tried` has as bytes."""
+    """The block from the bytes of `tried`."""
     kept = json.loads(bytes(np.asarray(text, dtype=np.uint8)).decode())
     simplest = kept.pop("simplest")
     found = [Example(**one) for one in kept.pop("examples")]
@@ -214,7 +217,7 @@ def block_of(text: np.ndarray) -> Tried:
 
 
 def asked_of(statement: Statement, level: str | None, outside: str | None) -> list[Asked]:
-    """The questions of a campaign, one for each level, or for the one that is wanted."""
+    """The questions of a campaign: one for each level, or for the given level only."""
     words = None if outside is None else checks.instance("outside", outside, str)
     return [
         Asked(statement, own, None if words is None else assumption(statement, own, words))
@@ -223,13 +226,13 @@ def asked_of(statement: Statement, level: str | None, outside: str | None) -> li
 
 
 def asked_for(statement: str, level: str, outside: str) -> Asked:
-    """The question that a configuration of a sweep stands for."""
+    """The question of a configuration of a sweep."""
     one = chosen.find(statement, argument="statement")
     return Asked(one, level, assumption(one, level, outside) if outside else None)
 
 
 def assumption(statement: Statement, level: str, words: str) -> Assumption:
-    """The one assumption of a statement at a level whose text begins with these words.
+    """The assumption of a statement at a level whose text begins with these words.
 
     Raises
     ------
@@ -252,7 +255,7 @@ def levels(statement: Statement, wanted: str | None) -> Sequence[str]:
     Raises
     ------
     ValueError
-        If there is none, or not the one that is wanted.
+        If there is none, or ``wanted`` is none of them.
     """
     known = tuple(dict.fromkeys(level for check in statement.checks for level in check.expected))
     if not known:

@@ -1,4 +1,4 @@
-"""Campaigns: many examples of a statement at each level, as a sweep, and what they say."""
+"""Campaigns: many examples of a statement at each level, run as a sweep, and their report."""
 
 from __future__ import annotations
 
@@ -51,26 +51,28 @@ def fuzz(
     executor: Executor | None = None,
     progress: bool = False,
 ) -> FuzzReport:
-    """Try to break a statement: draw settings inside all its assumptions, and ask its checks at each.
+    """Try to break a statement: draw settings inside all its assumptions, and run its checks at each.
 
     Parameters
     ----------
     statement : str, Statement or callable
-        By id or number, of a paper that declares how settings are drawn (`yzflow.Paper`, ``drawing``); or a conjecture:
-        a function of a simulation (a `Trajectory`, as the paper's settings have it) that returns whether it holds.
+        The id or number of a statement of a paper that declares how settings are drawn (`yzflow.Paper`, ``drawing``).
+        Or a conjecture: a function that tells whether it holds in a simulation (a `Trajectory`, as the paper's settings
+        have it).
     level : str, optional
-        One level of fidelity. Default: each at which a check of the statement should hold. A function needs it.
+        One level of fidelity. Default: each level at which a check of the statement should hold. Required for a
+        function.
     like : str or Statement, optional
-        Of a function: the statement inside whose assumptions settings are drawn.
+        For a function: the statement inside whose assumptions settings are drawn.
     examples : int
         Settings inside the assumptions at each level, in blocks of 25; a block ends with its first violation.
     seed : int
-        The same examples come whatever the number of workers.
+        The examples do not depend on the number of workers.
     outside : str, optional
-        How the text of one assumption begins: it is broken in all examples, and the others hold.
+        The beginning of the text of one assumption: all examples break it, and keep the others.
     store : path-like or Store, optional
-        Where blocks are kept, so that the same call, by the same version of yzflow, goes on where it stopped; for
-        statements of the register, as the store cannot see that a function changes. Default: nowhere.
+        A folder for blocks, from which the same call, by the same version of yzflow, resumes; only for statements of
+        the register, as the store cannot see that a function changes. Default: none.
     executor : concurrent.futures.Executor, optional
         As for `yzflow.sweep`.
     progress : bool
@@ -100,7 +102,7 @@ def fuzz(
     asked = asked_of(one, level, outside)
     sizes = [min(engine.BLOCK, examples - first) for first in range(0, examples, engine.BLOCK)]
     found = []
-    swept = store is not None or executor is not None  # sweeps show their own progress
+    swept = store is not None or executor is not None  # a sweep shows its progress
     with Progress(f"fuzz {one.id}", enabled=progress and not swept) as report:
         for place, each in enumerate(asked):
             report.update(place / len(asked), each.level)
@@ -114,7 +116,7 @@ def fuzz(
 
 
 def _statement(given: Any, level: str | None, like: str | Statement | None) -> Statement:
-    """The statement that is given, or one that claims what a function says, with the assumptions of another."""
+    """The given statement, or one that claims a function's answer, with the assumptions of another."""
     if isinstance(given, (str, Statement)) or not callable(given):
         if like is not None:
             raise checks.reject("like", "be None unless `statement` is a function", checks.brief(like))
@@ -136,7 +138,7 @@ def _statement(given: Any, level: str | None, like: str | Statement | None) -> S
 
 
 def _drawn(asked: Asked, sizes: list[int], seed: int, report: Progress, start: float, width: float) -> list[Tried]:
-    """The blocks one after the other, each of which moves the progress from ``start`` on."""
+    """The blocks one after the other; each moves the progress on, from ``start``."""
     found = []
     for number, size in enumerate(sizes):
         found.append(draw_block(asked, seed=seed, number=number, size=size))
@@ -152,7 +154,7 @@ def _swept(asked: Asked, sizes: list[int], seed: int, **how: Any) -> list[Tried]
     with tempfile.TemporaryDirectory() as folder:
         how["store"] = folder if how["store"] is None else how["store"]
         task = versioned(engine.tried, asked.statement.paper)
-        # A store has campaigns on what the statement's checks were then, too.
+        # A store may also have campaigns on earlier versions of the statement's checks.
         task = replace(task, version=f"{task.version}, {tried.asked(asked.statement, asked.level)}")
         for size in dict.fromkeys(sizes):
             grid: dict[str, list] = {
@@ -185,7 +187,7 @@ def _campaign(asked: Asked, blocks: list[Tried], like: str = "") -> Campaign:
 
 
 def _violation(asked: Asked, found: Example, seed: int, like: str) -> Violation:
-    """A violation, with the verdict of balls where there is one, and how many others of the seeds fail."""
+    """A violation with its verdict in balls, if there is one, and the number of other seeds that fail."""
     setting = asked.setting(Recorded(found.choices))
     name = max(found.shares, key=lambda check: found.shares[check])
     check = next(one for one in asked.checks if one.name == name)
@@ -224,14 +226,14 @@ def replay(
     like : str or Statement, optional
         As for `yzflow.fuzz`.
     seed : int
-        Of the simulations, which a report prints, too.
+        Seed of the simulations; a report prints it, too.
     outside : str, optional
-        How the text of the one assumption begins that the example breaks.
+        The beginning of the text of the assumption that the example breaks.
 
     Raises
     ------
     ValueError
-        If the choices make no setting inside the assumptions, or outside of that one and inside the others.
+        If the choices make no setting inside the assumptions, or outside of that one only.
     """
     asked = asked_of(_statement(statement, level, like), level, outside)[0]
     again = example(asked, Recorded(choices), seed=checks.integer("seed", seed, minimum=0))

@@ -1,4 +1,4 @@
-"""Choices that make a setting, each with a name: drawn by hypothesis, or those of an example once more."""
+"""Named choices that make a setting: drawn by hypothesis, or those of an earlier example."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 _Option = TypeVar("_Option")
 
 _STEPS = 10_000  # between the ends of a range
-_AT_AN_END = 20  # draws, of which one is at each end
+_AT_AN_END = 20  # draws: of these, one is at each end
 
 
 class Choose(Protocol):
-    """How a paper's ``drawing`` makes a setting: by choices, each with a name of its own.
+    """The choices by which a paper's ``drawing`` makes a setting; each has its own name.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class Choose(Protocol):
     made: dict[str, Any]
 
     def integer(self, name: str, low: int, high: int, *, log: bool = False) -> int:
-        """A whole number from low to high, both included; with ``log``, as likely between 10 and 100 as to 1000."""
+        """A whole number from low to high, both included; with ``log``, 10 to 100 is as likely as 100 to 1000."""
 
     def real(self, name: str, low: float, high: float, *, log: bool = False) -> float:
         """A number from low to high, both included, with three digits inside."""
@@ -38,7 +38,7 @@ class Choose(Protocol):
 
 
 class Drawn:
-    """Choices that hypothesis draws: small, round and early ones are simpler, and what it shrinks to.
+    """Choices that hypothesis draws; it shrinks towards small, round and early ones.
 
     One draw in ten is at an end of its range, since assumptions are equalities there.
     """

@@ -1,6 +1,7 @@
-"""Hypothesis's own draws without the constants that it reads in the modules at hand.
+"""Hypothesis's draws without constants from loaded modules.
 
-Which modules those are differs from one process to the next, and examples with them.
+Hypothesis also draws constants that it finds in loaded modules. These modules differ from one process to the next, and
+the examples would, too.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The report of a campaign: examples, the worst of them, and violations made simple."""
+"""The report of a campaign: examples, the worst of them, and simplified violations."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ class Violation:
     ----------
     statement, level : str
     outside : str
-        The assumption that is broken in the example; empty inside all.
+        The assumption that the example breaks; empty inside all.
     check : str
     example : Example
     seed : int
-        Of the simulations.
+        Seed of the simulations.
     decided : Decided, optional
-        What balls say of the check there, where they can.
+        The verdict of balls on the check there, if they have one.
     fails : int, optional
-        Of `SEEDS_AGAIN` other seeds, how many fail; None where nothing is drawn.
+        The number of failures among `SEEDS_AGAIN` other seeds; None if nothing is drawn.
     like : str
-        Of a function: the id of the statement inside whose assumptions settings are drawn.
+        For a function: the id of the statement inside whose assumptions settings are drawn.
     """
 
     statement: str
@@ -52,10 +52,10 @@ class Violation:
 
     @property
     def python(self) -> str:
-        """Lines of Python that show it again."""
+        """Python code that reproduces it."""
         outside = f", outside={self.outside!r}" if self.outside else ""
         choices = f"{self.example.choices!r}, seed={self.seed}{outside}"
-        # Of a conjecture the reader has the function, whose name this is.
+        # For a conjecture, the reader has the function with this name.
         which, like = (self.check, f", like={self.like!r}") if self.like else (f'"{self.statement}"', "")
         called = f'replay({which}, "{self.level}", {choices}{like})'
         return f"from yzflow.fuzzing.campaign import replay\n\nprint({called}.shares)"
@@ -82,16 +82,16 @@ class Campaign:
         ``outside``: the assumption that is broken; empty inside all.
     examples : tuple of Example
     rejected : int
-        Settings that were drawn outside.
+        Number of settings that were drawn outside.
     stopped : int
-        Settings that could not be made or followed, or at which a check had nothing to compare.
+        Number of settings that could not be made or followed, or at which a check had nothing to compare.
     why : str
-        What the first of these said.
+        The error of the first of these.
     violations : tuple of Violation
-        One of each block that found any.
+        One for each block with a violation.
     false_alarms : mapping
-        For each check that seeds decide: a bound on the probability that it fails at a setting where the statement
-        holds, or None where no bound is known.
+        For each check that seeds decide: a bound on the probability of a failure where the statement holds, or None if
+        no bound is known.
     asked : str
         Hash of the checks, their tolerances and assumptions.
     """
@@ -108,17 +108,17 @@ class Campaign:
 
     @property
     def expected_alarms(self) -> float:
-        """A bound on the number of examples at which a true statement fails by chance, of checks with a known one."""
+        """A bound on the expected number of false alarms, over the checks with a known one."""
         return sum(self.false_alarms.get(check) or 0.0 for one in self.examples for check in one.shares)
 
     @property
     def worst(self) -> Example | None:
-        """The example that takes the largest share of a tolerance; None where there is none."""
+        """The example with the largest share of a tolerance; None if there is none."""
         return max(self.examples, key=lambda one: one.worst, default=None)
 
     @property
     def borders(self) -> dict[str, float]:
-        """For each assumption, the margin nearest to its border; not of those that have one margin in all examples."""
+        """For each assumption whose margin varies, the margin nearest to its border."""
         found: dict[str, set[float]] = {}
         for one in self.examples:
             for text, margin in one.margins.items():
@@ -155,7 +155,7 @@ class FuzzReport:
     statement : str
     seed : int
     campaigns : tuple of Campaign
-        One of each level.
+        One for each level.
     """
 
     statement: str
@@ -169,7 +169,7 @@ class FuzzReport:
 
     @property
     def passed(self) -> bool:
-        """Whether examples were tried at every level, and none violates the statement."""
+        """True if examples were tried at every level, and none violates the statement."""
         return not self.violations and all(campaign.examples for campaign in self.campaigns)
 
     @property
@@ -178,7 +178,7 @@ class FuzzReport:
         lines = [f"{self.statement}, seed {self.seed}", *(line for one in self.campaigns for line in one.lines)]
         tried = sum(len(one.examples) for one in self.campaigns)
         if not self.violations and tried:
-            high = 1 - 0.05 ** (1 / tried)  # of which no violation would be seen in one of twenty campaigns
+            high = 1 - 0.05 ** (1 / tried)  # at this share, one of twenty campaigns would see no violation
             lines.append(
                 f"No violation: of settings drawn so, less than {high:.2%} violate it (95%, if draws are independent). "
                 "This is no proof."
@@ -203,7 +203,7 @@ class FuzzReport:
         )
 
     def json(self) -> str:
-        """All of it; numbers that are not finite are words there."""
+        """The report as JSON; numbers that are not finite are words."""
         return as_json(asdict(self), said=True)
 
     @property
@@ -212,11 +212,11 @@ class FuzzReport:
         return [_row(self, one, one.worst) for one in self.campaigns if one.worst is not None and not one.outside]
 
     def to_table(self, path: str | os.PathLike) -> None:
-        """Put the campaigns into a table (`yzflow.Paper`, ``tried``), in the place of earlier ones of a level."""
+        """Put the campaigns into a table (`yzflow.Paper`, ``tried``); they replace earlier ones of the same level."""
         tried.write(path, self.rows)
 
     def to_json(self, path: str | os.PathLike) -> None:
-        """Write all of it as JSON."""
+        """Write the report as JSON."""
         files.write(path, (self.json() + "\n").encode())
 
 

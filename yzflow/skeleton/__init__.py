@@ -14,7 +14,7 @@ from theory import papers
 __all__ = ["write"]
 
 _NAME, _SLUG = "A new paper", "a_new_paper"
-# Files beside the package, whose own are those of `paper`.
+# Files outside the package; the files of the package are in `paper`.
 _BESIDE = {"pyproject.txt": "pyproject.toml", "readme.txt": "README.md", "tests.txt": "tests/test_paper.py"}
 
 
@@ -24,20 +24,20 @@ def write(name: str, folder: str | os.PathLike = ".") -> list[Path]:
     Parameters
     ----------
     name : str
-        Of the paper, as in "My paper: Lemma 1": letters, digits and spaces. The folder and the package are called
+        The paper's name, as in "My paper: Lemma 1": letters, digits and spaces. The folder and the package are called
         ``my_paper``.
     folder : path-like
-        Where that folder is made.
+        The folder in which that folder is made.
 
     Returns
     -------
     list of Path
-        What was written.
+        The files that were written.
 
     Raises
     ------
     ValueError
-        If the name is invalid or that of a paper in the table, or the folder is there already.
+        If the name is invalid or that of a known paper, or the folder exists.
     """
     name = checks.instance("NAME", name, str).strip()
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9 _-]*", name):

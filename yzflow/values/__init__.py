@@ -1,7 +1,7 @@
 """Published numbers in the text of installed code: ``value("room.study.number")`` is the stored one.
 
-In a clone of the repository ``python -m yzflow.values check`` compares numbers with the text that quotes them,
-``.. write`` computes anew and writes, ``.. list`` finds numbers that nobody computes: ``docs/howto/values.md``.
+In a clone of the repository ``python -m yzflow.values check`` compares stored numbers with the text, ``.. write``
+computes and writes them anew, and ``.. list`` finds numbers without a computation: ``docs/howto/values.md``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["value"]
 
 @cache
 def value(name: str) -> Any:
-    """The stored number of this name, of the rooms that are installed: for text that code holds.
+    """The stored number of this name in an installed room, for text in code.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""``python -m yzflow.values``: the commands of a clone, whose code stands with what else writes its pages."""
+"""``python -m yzflow.values``: commands for a clone, whose code is beside the writers of its pages."""
 
 import sys
 from pathlib import Path

@@ -1,9 +1,9 @@
-"""Marks in text: where a published number stands, which one it is and how it is written.
+"""Marks in text: each names a published number, and says how the number is written.
 
-``<!--v room.study.number .2f-->0.36<!--/-->`` is invisible where Markdown is shown. After the name stands how the
-number is written: a format of Python, ``?falls:rises`` for true and false, ``.3f+/-`` for a mean and a half, or a piece
-of text with the study's numbers in braces. ``<!--table room.study.rows | {K} | {s:.3f} |-->`` on a line of its own,
-with the table in the next lines, writes one row for each entry of a list.
+``<!--v room.study.number .2f-->0.36<!--/-->`` is invisible where Markdown is shown. After the name stands the form of
+the number: a format of Python, ``?falls:rises`` for true and false, ``.3f+/-`` for a mean and a half, or a piece of
+text with the study's numbers in braces. ``<!--table room.study.rows | {K} | {s:.3f} |-->`` on a line of its own, with
+the table in the next lines, writes one row for each entry of a list.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dynamics.support import checks
 
 __all__ = ["CODE", "MARK", "as_text", "bare"]
 
-# Code is read first: what stands in it is shown, and no mark.
+# Code is matched first, so that a mark in code is shown as it is.
 CODE = r"^(?P<fence>`{3,}|:{3,}\{code|~{3,}).*?^(?P=fence)[`~:]*$|(?P<tick>`+)(?!`).*?(?<!`)(?P=tick)(?!`)"
 MARK = re.compile(
     rf"(?ms){CODE}"
@@ -40,7 +40,7 @@ def as_text(number: Any, how: str = "") -> str:
     Raises
     ------
     ValueError
-        If the number cannot be written so.
+        If the number cannot be written in this form.
     """
     if "{" in how:
         return "".join(
@@ -61,7 +61,7 @@ def as_text(number: Any, how: str = "") -> str:
             return f"{as_text(number['mean'], how[:-3])} +- {as_text(number['half'], how[:-3].replace('+', ''))}"
         if how.endswith("g%"):
             return f"{format(100 * number, how[:-1])}%"
-        # 1e-3 and not 1e-03; and no minus before what is nothing in so many digits.
+        # 1e-3 and not 1e-03; and no minus before a number that is rounded to zero.
         text = re.sub(r"e([+-])0*(\d)", lambda match: "e" + match[1].strip("+") + match[2], format(number, how))
         return re.sub(r"^-(?=0(\.0*)?%?$)", "", text)
     except (TypeError, KeyError, ValueError) as error:

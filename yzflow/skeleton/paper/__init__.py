@@ -1,4 +1,4 @@
-"""A new paper, for yzflow: an object that the entry point of this distribution names."""
+"""A new paper for yzflow: the entry point of this distribution names the object below."""
 
 from yzflow.paper import Paper, later
 

@@ -1,4 +1,4 @@
-"""Figures: how their data is computed, how it is drawn, and what this data shows."""
+"""Figures: for each, a function that computes the data, one that draws it, and a sentence about the data."""
 
 from __future__ import annotations
 

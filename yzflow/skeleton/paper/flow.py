@@ -1,4 +1,4 @@
-"""The simulated system: attention between two tokens, of which one is right."""
+"""The simulated system: attention between two tokens, one of them right."""
 
 from __future__ import annotations
 

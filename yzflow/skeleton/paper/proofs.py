@@ -1,4 +1,4 @@
-"""Proofs: what is claimed, as functions of symbols, and the same from the equation of the flow."""
+"""Proofs: each claim is a function of symbols, and is derived from the equation of the flow."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from theory.symbolic import Claim, Derivation
 
 
 def elapsed(z: sp.Expr) -> sp.Expr:
-    """The time eta t at which the logit is z, as it is claimed."""
+    """The claimed time eta t at which the logit is z."""
     return z + sp.exp(z) - 1
 
 

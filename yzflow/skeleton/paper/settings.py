@@ -1,4 +1,4 @@
-"""Settings that the statements are checked on."""
+"""Settings at which the statements are checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The statements: what the paper says, what it assumes, how far a simulation is from it."""
+"""The statements: the text of the paper, its assumptions, and the distance of a simulation from each statement."""
 
 from __future__ import annotations
 
