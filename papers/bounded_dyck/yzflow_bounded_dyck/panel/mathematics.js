@@ -1,5 +1,3 @@
-// What `theory` and `dynamics` compute in Python; the names are theirs, and the tests compare each function with its
-// namesake.
 // Bounded Dyck languages and the balance condition, with the states in the order of DyckLanguage.
 yzflow.dyck = (() => {
   const BRACKETS = "()[]{}";

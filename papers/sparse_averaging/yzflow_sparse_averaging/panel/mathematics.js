@@ -1,5 +1,3 @@
-// What `theory` and `dynamics` compute in Python; the names are theirs, and the tests compare each function with its
-// namesake.
 // One attention unit for q-sparse averaging: keys, a dual certificate, a temperature.
 yzflow.averaging = (() => {
   const dot = (a, b, m) => {
