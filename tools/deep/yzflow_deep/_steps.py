@@ -1,4 +1,4 @@
-"""Steps and measures of many transformers at once, compiled by jax: what `yzflow_deep.training` calls."""
+"""Steps and measures of many transformers at once, compiled by jax, for `yzflow_deep.training`."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def rule_of(optimizer: Optimizer) -> optax.GradientTransformation:
 
 
 def _clipped(slopes, bound):
-    """As `dynamics.sgd` has it, and PyTorch, which adds 1e-6 to the norm; optax does not."""
+    """Clipping as in `dynamics.sgd` and PyTorch, with 1e-6 added to the norm; optax adds nothing."""
     norm = jnp.sqrt(sum(jnp.sum(slope * slope) for slope in jax.tree.leaves(slopes)))
     shrink = jnp.minimum(1.0, bound / (norm + CLIP_FLOOR))
     return jax.tree.map(lambda slope: shrink.astype(slope.dtype) * slope, slopes)
 
 
-# Compiled once for runs of one kind, in whatever call of `train`: what names the kind is static.
+# Compiled once for runs of one kind, in all calls of `train`: the arguments that name the kind are static.
 @functools.partial(jax.jit, static_argnums=(0, 1, 2), donate_argnums=(3, 4))
 def step_all(optimizer, contrast_weight, label_smoothing, weights, moments, fixed, rates, drawn, data, contrast):
     """One step of each run."""

@@ -29,7 +29,7 @@ class Sequences(Frozen):
         The next token of each position, or its distribution.
     mask : (n, length) bool, optional
         Positions whose next token counts in the loss. Default: all. Shorter sequences are filled up at their end with
-        any token and masked there: no earlier position sees it.
+        any token and masked there; earlier positions do not see it.
 
     All arrays are copied and read-only.
 
@@ -41,7 +41,7 @@ class Sequences(Frozen):
 
     inputs: np.ndarray
     targets: np.ndarray
-    mask: np.ndarray = None  # all true, put in when it is built
+    mask: np.ndarray = None  # replaced by all True
 
     def __post_init__(self) -> None:
         inputs = _tokens("inputs", self.inputs)
@@ -70,7 +70,7 @@ class Sequences(Frozen):
         return len(self.inputs)
 
     def __getitem__(self, rows: slice | ArrayLike) -> Sequences:
-        """Some of the sequences, by a slice, an array of their numbers, or a truth for each."""
+        """Some of the sequences, by a slice, an array of their numbers, or a boolean for each."""
         if isinstance(rows, np.ndarray) and rows.dtype == bool and rows.shape == (len(self),):
             rows = np.flatnonzero(rows)
         chosen = rows if isinstance(rows, slice) else checks.index_array("rows", rows, upper=len(self))
@@ -83,7 +83,7 @@ class Sequences(Frozen):
         Parameters
         ----------
         tokens : (n,) int
-            The text, as `dynamics.TextCorpus` has it in ``tokens``. What does not fill a window at its end is left out.
+            The text, as in ``tokens`` of `dynamics.TextCorpus`. An incomplete window at its end is left out.
         length : int
             T, positions of a window.
 
@@ -101,7 +101,7 @@ class Sequences(Frozen):
         return cls(tokens[: n * length].reshape(n, length), tokens[1 : n * length + 1].reshape(n, length))
 
     def sizes(self) -> tuple[int, int]:
-        """Smallest numbers of input tokens and of next tokens that fit."""
+        """Smallest possible numbers of input tokens and of next tokens."""
         hard = self.targets.ndim == 2
         return int(self.inputs.max()) + 1, int(self.targets.max()) + 1 if hard else self.targets.shape[2]
 
@@ -130,20 +130,20 @@ def dyck_sequences(
     ----------
     language : DyckLanguage
     prefixes : iterable of prefixes
-        As `DyckLanguage.encode` takes them, for example from `DyckLanguage.sample_sequences`.
+        As for `DyckLanguage.encode`, for example from `DyckLanguage.sample_sequences`.
     first_layer : "trained" or "minimal"
         "trained": inputs are the 2 k brackets, with START as number 2 k. "minimal": inputs are the states of a minimal
         first layer (Assumption 1), numbered by the language.
     targets : "drawn" or "exact"
-        "drawn": the bracket that follows; nothing is asked at the end. "exact": its distribution, (3), at every
+        "drawn": the bracket that follows; the last position has no target. "exact": its distribution, (3), at every
         position, the last included.
     length : int, optional
-        Positions, START included. Default: those of the longest sequence.
+        Positions, START included. Default: the length of the longest sequence.
 
     Raises
     ------
     ValueError
-        If a prefix is not one of the language, or there is none, or it is too long.
+        If a prefix is not in the language, there is none, or it is too long.
     """
     checks.one_of("first_layer", first_layer, ("trained", "minimal"))
     checks.one_of("targets", targets, ("drawn", "exact"))
@@ -184,9 +184,9 @@ class Insertions(Frozen):
     tokens : (n, length) int
         Filled up at the end with any token.
     lengths : (n,) int
-        How many of them count.
+        How many of the tokens count.
     weights : (n,) float
-        Probabilities to be drawn.
+        Probability of each.
     """
 
     tokens: np.ndarray
@@ -208,7 +208,7 @@ class Insertions(Frozen):
 def dyck_insertions(language: DyckLanguage, *, first_layer: str = "trained") -> Insertions:
     """The insertions p_r of (22) as sequences: r nested pairs, r uniform in 1..D, random types.
 
-    `DyckLanguage.nested_pairs` has the same ones as bags of states.
+    `DyckLanguage.nested_pairs` has the same insertions as bags of states.
     """
     checks.one_of("first_layer", first_layer, ("trained", "minimal"))
     checks.instance("language", language, distributions.bring("yzflow_bounded_dyck").DyckLanguage)

@@ -1,4 +1,4 @@
-"""A decoder-only transformer with the options that lie between the usual one and the Y/Z layer."""
+"""A decoder-only transformer with options between the usual architecture and the Y/Z layer."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from dynamics.support.frozen import Frozen
 NORMS = ("before", "after", "mixture", "none")
 NORM_KINDS = ("layer", "unit")
 POSITIONS = ("learned", "sinusoidal", "linear")
-_EPSILON = 1e-5  # of LayerNorm, as the usual deep-learning libraries have it
-_SCALE = 0.02  # standard deviation of embeddings at the start, that of GPT-2
+_EPSILON = 1e-5  # of LayerNorm, as in the usual deep-learning libraries
+_SCALE = 0.02  # standard deviation of embeddings at the start, as in GPT-2
 
 
 @dataclass(frozen=True)
 class Architecture:
-    r"""The parts of a `Transformer`; the defaults are those of a small GPT with LayerNorm before each part.
+    r"""The parts of a `Transformer`; by default a small GPT with LayerNorm before each part.
 
     Parameters
     ----------
@@ -40,21 +40,21 @@ class Architecture:
     mlp_width : int, optional
         Units of the feed-forward part of each layer; 0 leaves it out. Default: 4 d.
     positions : None, "learned", "sinusoidal" or "linear"
-        What is added to the embedding at position i: nothing; a trained vector; the sines and cosines of Vaswani et al.
+        The vector added to the embedding at position i: none; a trained vector; the sines and cosines of Vaswani et al.
         (2017); or ``i / max_length`` times one trained vector (the linear code of Yao et al. 2021).
     max_length : int, optional
         Longest input under learned positions, and the unit of linear ones.
     norm : "before", "after", "mixture" or "none"
-        Where the normalisation stands: before each part and at the end; after the sum with the residual stream; or on
-        what attention gathers, before the output matrix (Tian et al. 2023, Section 3).
+        Place of the normalisation: before each part and at the end; after the sum with the residual stream; or on the
+        attended vector of a head, before the output matrix (Tian et al. 2023, Section 3).
     norm_kind : "layer" or "unit"
-        LayerNorm with gain and bias, or ``LN(v) = v / ||v||_2`` without.
+        LayerNorm with gain and bias, or ``LN(v) = v / ||v||_2`` without them.
     residual : bool
         Whether each part is added to the residual stream.
     tied : bool
-        Whether next tokens are decoded by the embedding of the input; then there are as many of both.
+        Whether the input embedding decodes next tokens; there are then as many next tokens as input tokens.
     values : bool
-        Whether a value matrix stands between token and mixture; without one a head gathers the embeddings themselves.
+        Whether heads have a value matrix; without it a head averages the embeddings themselves.
     factored : bool
         Attention logits ``x_q^T W_Q W_K^T x_k / sqrt(d / heads)``, or ``x_q^T W x_k`` with one matrix W.
     attend_self : bool
@@ -62,7 +62,7 @@ class Architecture:
     train_embedding : bool
         Whether the token embedding moves.
     temperature : float
-        tau > 0: attention logits are divided by it, as those of a `dynamics.Layer` are.
+        tau > 0: attention logits are divided by it, as in a `dynamics.Layer`.
 
     Raises
     ------
@@ -115,12 +115,12 @@ class Architecture:
             raise checks.reject("n_outputs", f"be the {self.vocab_size} tokens of a tied embedding", self.n_outputs)
 
     def as_dict(self) -> dict:
-        """The parameters, as JSON holds them; a temperature of 1 is left out, as files from before it have it."""
+        """The parameters for JSON; a temperature of 1 is left out, as in files from before it existed."""
         return {name: value for name, value in asdict(self).items() if (name, value) != ("temperature", 1)}
 
     @property
     def n_weights(self) -> int:
-        """How many numbers a `Transformer` of this architecture has."""
+        """Number of weights of a `Transformer` with this architecture."""
         d, heads = self.width, self.n_heads
         norm = 0 if self.norm_kind == "unit" else 2
         block = 2 * d * d if self.factored else heads * d * d
@@ -138,14 +138,15 @@ class Architecture:
 
     @property
     def head_width(self) -> int:
-        """Dimension of what a head gathers: d / heads, or d without value matrices."""
+        """Dimension of a head's attended vector: d / heads, or d without value matrices."""
         return self.width // self.n_heads if self.values else self.width
 
 
 class _Weights(eqx.Module):
-    """Weights that stay as they are, also those of copies and of what is unpickled.
+    """Weights that cannot be changed, also in copies and after unpickling.
 
-    Equinox lets attributes be deleted; and set, in objects that are made by no call of their class, as copies are.
+    Equinox lets attributes be deleted. It also lets them be set in copies, which are made without a call of their
+    class.
     """
 
     __delattr__ = Frozen.__delattr__
@@ -164,7 +165,7 @@ def _remade(kind: type[_Weights], parts: dict) -> _Weights:
 
 
 class Block(_Weights):
-    """The weights of one layer; what the architecture lacks is None."""
+    """The weights of one layer; None for parts that the architecture lacks."""
 
     query: jax.Array | None  # (heads, d, d / heads)
     key: jax.Array | None
@@ -190,7 +191,7 @@ class Transformer(_Weights):
         Embeddings start normal with standard deviation 0.02, matrices with 1 / sqrt(rows).
     dtype : "float32" or "float64"
 
-    It cannot be changed: weights are read-only, also in copies and in what is unpickled.
+    It cannot be changed: weights are read-only, also in copies and after unpickling.
     """
 
     architecture: Architecture = eqx.field(static=True)
@@ -207,7 +208,7 @@ class Transformer(_Weights):
         checks.one_of("dtype", dtype, DTYPES)
         checks.fits_in_memory("architecture", 16 * a.n_weights, "draw weights")
 
-        # Drawn by NumPy: the same start on every device, and nothing to compile.
+        # Drawn by NumPy, so that every device has the same start, and nothing is compiled.
         generator = checks.generator("rng", rng)
 
         def normal(*shape, scale=None):
@@ -223,7 +224,7 @@ class Transformer(_Weights):
         self.last_norm = _norm_weights(a, a.width, dtype) if a.norm == "before" else ()
 
     def hidden(self, tokens: ArrayLike) -> tuple[jax.Array, jax.Array]:
-        """The vector that is decoded at each position of one sequence (length,), and the attention maps.
+        """The vector to be decoded at each position of one sequence (length,), and the attention maps.
 
         Returns
         -------
@@ -234,7 +235,7 @@ class Transformer(_Weights):
         Raises
         ------
         ValueError
-            If a token is none of the vocabulary, or there are more of them than learned positions.
+            If a token is outside the vocabulary, or there are more tokens than learned positions.
         """
         a = self.architecture
         if not isinstance(tokens, jax.core.Tracer):  # in compiled code nothing can be seen, and jax clamps indices
@@ -301,7 +302,7 @@ class Transformer(_Weights):
         return weights / jnp.where(total > 0, total, 1)
 
     def decode(self, hidden: jax.Array) -> jax.Array:
-        """Logits of the next token from what `hidden` returns first: (.., next tokens)."""
+        """Logits of the next token from the first result of `hidden`: (.., next tokens)."""
         checks.instance("hidden", hidden, (jax.Array, np.ndarray), rule="be what `hidden` returns first")
         if not jnp.issubdtype(hidden.dtype, jnp.floating):
             raise checks.reject("hidden", "hold floats", f"dtype {hidden.dtype}")
@@ -310,7 +311,7 @@ class Transformer(_Weights):
         return hidden @ self.rows().T
 
     def rows(self) -> jax.Array:
-        """The vector of each next token, whose products with what is decoded are its logits: (next tokens, d)."""
+        """The vector of each next token; its products with hidden vectors are the logits: (next tokens, d)."""
         return self.embedding if self.decoder is None else self.decoder.T
 
     def __call__(self, tokens: ArrayLike) -> jax.Array:
@@ -322,7 +323,7 @@ class Transformer(_Weights):
         return self.hidden(tokens)[1]
 
     def trained(self) -> Transformer:
-        """Which weights training moves: the same tree with True and False."""
+        """The same tree with True for weights that training moves, and False for others."""
         tree = jax.tree.map(lambda _: True, self)
         return eqx.tree_at(lambda m: m.embedding, tree, self.architecture.train_embedding)
 
@@ -376,22 +377,22 @@ def reparameterised(vocab_size: int, width: int, *, temperature: float = 1.0) ->
 
 
 def from_layer(layer: Layer, embedding: ArrayLike | None = None) -> Transformer:
-    r"""The transformer that a Y/Z layer is the reparameterisation of (Tian et al. 2023, Section 3.1).
+    r"""The transformer whose reparameterisation is a Y/Z layer (Tian et al. 2023, Section 3.1).
 
-    With orthonormal rows of the tied embedding U, ``Z = U W U^T`` and ``Y = U W_O U^T``: the output of the two is the
-    same, and so are their steps, because ``U dW U^T = U U^T dZ U U^T = dZ``. U does not move.
+    With orthonormal rows of the tied embedding U, ``Z = U W U^T`` and ``Y = U W_O U^T``: both have the same output, and
+    the same steps, because ``U dW U^T = U U^T dZ U U^T = dZ``. U does not move.
 
     Parameters
     ----------
     layer : Layer
-        With as many queries and next tokens as tokens, and no parts beside Z and Y; at any temperature.
+        With as many queries and next tokens as tokens, and no parts beside Z and Y; any temperature.
     embedding : (tokens, d), optional
         U, with orthonormal rows. Default: the identity, one-hot embeddings.
 
     Returns
     -------
     Transformer
-        In double precision, which training keeps with ``dtype="float64"``.
+        In double precision; train with ``dtype="float64"`` to keep it.
     """
     checks.instance("layer", layer, Layer)
     if not replace(layer, temperature=1.0).plain:
@@ -416,7 +417,7 @@ def _yz(model: Transformer):
 
 
 def to_layer(model: Transformer) -> Layer:
-    """The Y/Z layer of a transformer that `from_layer` made, before or after training: the same function of bags."""
+    """The Y/Z layer of a transformer from `from_layer`, before or after training: the same function of bags."""
     a = checks.instance("model", model, Transformer).architecture
     if a != reparameterised(a.vocab_size, a.width, temperature=a.temperature):
         raise checks.reject("model", "have the architecture that `from_layer` gives", a)

@@ -11,14 +11,14 @@ import jax.numpy as jnp
 if TYPE_CHECKING:
     from yzflow_deep.model import Transformer
 
-# Logits held at once: more leave the processor's caches, and their memory grows with the batch.
+# The most logits at once: more leave the processor's caches, and need memory that grows with the batch.
 _MOST_LOGITS = 2**20
 
 
 def mean_loss(
     model: Transformer, inputs: jax.Array, targets: jax.Array, mask: jax.Array, label_smoothing: float = 0.0
 ) -> jax.Array:
-    """Mean cross-entropy over the positions that count, nats, of targets ``(1 - eps) target + eps / M``."""
+    """Mean cross-entropy with targets ``(1 - eps) target + eps / M`` over the positions that count, nats."""
     hidden = jax.vmap(lambda tokens: model.hidden(tokens)[0])(inputs)
     if inputs.size * model.architecture.n_outputs > _MOST_LOGITS and targets.ndim == 2:
         total = _large_loss(label_smoothing, hidden, model.rows(), targets, mask)
@@ -35,15 +35,16 @@ def mean_loss(
 def _large_loss(label_smoothing, hidden, rows, targets, mask) -> jax.Array:
     """Sum of `sequence_loss` over a batch with many next tokens.
 
-    One sequence after the other, with its gradient at once, so that its logits are made once and not kept: on a CPU,
-    where they are most of the work, 1.3 times as fast as to differentiate the loss and make them again.
+    Sequences come one after the other, each with its gradient at once, so that its logits are computed once and not
+    kept. On a CPU, where logits are most of the work, this is 1.3 times as fast as differentiating the loss, which
+    computes them again.
 
     Parameters
     ----------
     label_smoothing : float
     hidden : (sequences, length, d)
     rows : (next tokens, d)
-        Vectors whose products with ``hidden`` are the logits.
+        Vectors of the next tokens: their products with ``hidden`` are the logits.
     targets, mask : (sequences, length)
     """
     return _large_loss_forward(label_smoothing, hidden, rows, targets, mask)[0]

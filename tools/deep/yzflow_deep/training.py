@@ -37,7 +37,7 @@ from yzflow_deep.model import Architecture, Transformer
 _FORMAT = "yzflow-deep-1"
 _CHECKPOINT = "yzflow-deep-checkpoint-1"
 _STATE = KINDS[_CHECKPOINT]
-_STEPS_IN_FLIGHT = 16  # jax runs behind: how many steps before their losses are looked at
+_STEPS_IN_FLIGHT = 16  # jax runs asynchronously: losses are fetched after so many steps
 _VALIDATION = 64  # sequences
 
 
@@ -63,43 +63,45 @@ def train(
 ) -> xr.Dataset:
     r"""Train a transformer at every combination of learning rates and seeds, by `jax.vmap` on a GPU.
 
-    The objective is the mean cross-entropy of the next token over the positions that ``data`` masks in, of
+    The objective is the mean cross-entropy of the next token over the positions in the mask of ``data``, for
     ``batch_size`` sequences drawn with replacement. "sgd" has the velocity ``v <- momentum v + gradient`` and the step
-    ``eta v``; "adam" and all that an `Optimizer` has are those of `dynamics.sgd`, by optax. One rate moves all weights.
+    ``eta v``. "adam" and all options of an `Optimizer` are as in `dynamics.sgd`, by optax. One rate moves all weights.
 
     Parameters
     ----------
     start : Architecture or yzflow_deep.model.Transformer
-        An architecture starts at random, a transformer where it is.
+        An architecture starts at random, a transformer from its weights.
     data : Sequences
     learning_rate : float or sequence of float
         Per step, positive.
     steps : int
     optimizer : "sgd", "adam", "adamw", "sign" or Optimizer
     momentum : float
-        In [0, 1); not used by "adam" and "adamw", and left out beside an `Optimizer`, which has its own.
+        In [0, 1); not used by "adam" and "adamw", and left out beside an `Optimizer`, which has its own momentum.
     batch_size : int or None
         Sequences a step; None takes all of ``data``.
     seeds : int or sequence of int
-        How many (0, 1, ..), or which. A seed decides the start and the batches, the same at each learning rate.
+        Number of seeds (0, 1, ..), or the seeds. A seed decides the start and the batches, the same at each learning
+        rate.
     validation : Sequences, optional
-        What loss and entropy are measured on. Default: the first 64 of ``data``.
+        Sequences on which loss and entropy are measured. Default: the first 64 of ``data``.
     probe : (n, length) int, optional
         Sequences whose attention maps are recorded. Default: the first of ``validation``.
     contrast : Insertions, optional
         Sequences for the regulariser ``contrast_weight E ||u(x) - u(p + x)||^2 / outputs`` of the logits u, mean over
-        positions (Wen et al. 2023, (22)): each sequence of a batch comes with one.
+        positions (Wen et al. 2023, (22)): each sequence of a batch has one insertion.
     contrast_weight : float
     label_smoothing : float
-        eps in [0, 1): targets of training are ``(1 - eps) target + eps / outputs``; ``loss`` has those of the data.
+        eps in [0, 1): training has the targets ``(1 - eps) target + eps / outputs``; the recorded ``loss`` has the
+        targets of the data.
     record_every : int
-        Steps between records; the first and the last state always are.
+        Steps between records; the first and the last state are always recorded.
     dtype : "float32" or "float64"
         Precision of the whole computation, of products of matrices on a GPU, too.
     checkpoint : path, optional
-        A file with the state of the run, written every few seconds and at the end. Where it exists, the run goes on
-        from it, on a CPU of the same kind to the same result bit for bit; on a GPU the last bits differ. It must be of
-        a run by this version of yzflow with the same arguments; ``steps`` may be larger.
+        A file with the state of the run, written every few seconds and at the end. If it exists, the run goes on from
+        it: on a CPU of the same kind with the same bits, on a GPU with other last bits. It must be of a run by this
+        version of yzflow with the same arguments; ``steps`` may be larger.
     progress : bool
         Show progress and the loss on standard error.
 
@@ -118,16 +120,16 @@ def train(
     Raises
     ------
     ValueError
-        If an argument is invalid, or ``checkpoint`` is of another run or another file. A damaged one is set aside as
-        ``*.damaged``, with a warning, and training starts again.
+        If an argument is invalid, or ``checkpoint`` is of another run or another file. A damaged checkpoint is set
+        aside as ``*.damaged``, with a warning, and training starts again.
     DivergenceError
-        If no run has a finite loss any more; its ``trajectory`` is the dataset of what was recorded.
+        If no run has a finite loss any more; its ``trajectory`` is the dataset of the records.
     """
     arguments = {name: value for name, value in locals().items() if name not in ("checkpoint", "progress")}
     checks.one_of("dtype", dtype, DTYPES)
     progress, path = checks.flag("progress", progress), files.checkpoint(checkpoint)
     double = jax.enable_x64(True) if dtype == "float64" else contextlib.nullcontext()
-    with double, jax.default_matmul_precision("highest"):  # a GPU would multiply with ten bits of each number
+    with double, jax.default_matmul_precision("highest"):  # else a GPU multiplies with ten bits
         run = _Run(**arguments)
         if path is not None and sealed.sound(path, _STATE, "training starts again", name="checkpoint"):
             run.restore(path)
@@ -144,13 +146,13 @@ def load_training(path: str | os.PathLike) -> xr.Dataset:
     ValueError
         If the file is damaged or holds something else.
     FileNotFoundError
-        If there is none.
+        If there is no such file.
     """
     return load_dataset(path, _FORMAT, KINDS[_FORMAT])
 
 
 def model_at(dataset: xr.Dataset, *, learning_rate: float | None = None, seed: int | None = None) -> Transformer:
-    """The trained transformer of a run of `train`; a learning rate or seed may be left out where there is one."""
+    """The trained transformer of a run of `train`; a learning rate or seed may be left out if there is only one."""
     checks.instance("dataset", dataset, xr.Dataset)
     if dataset.attrs.get("format") != _FORMAT:
         raise checks.reject("dataset", "be one of `train`", f"the format {dataset.attrs.get('format')!r}")
@@ -176,7 +178,7 @@ def _check(
     *, steps, optimizer, momentum, batch_size, record_every, dtype, learning_rate, seeds, contrast_weight,
     label_smoothing,
 ):  # fmt: skip
-    """The arguments of a run that are numbers or words, checked, in a form that JSON holds."""
+    """The numbers and words among the arguments of a run, checked, in a form for JSON."""
     rates = np.atleast_1d(checks.finite_array("learning_rate", learning_rate))
     if rates.ndim != 1:
         raise checks.reject("learning_rate", "be a number or have 1 axis", f"shape {rates.shape}")
@@ -210,12 +212,12 @@ def _check(
         "record_every": checks.integer("record_every", record_every, minimum=1),
         "contrast_weight": contrast_weight,
         "dtype": dtype,
-        **({"label_smoothing": smoothing} if smoothing else {}),  # as files from before it have it
+        **({"label_smoothing": smoothing} if smoothing else {}),  # left out if zero, as in files from before it existed
     }
 
 
 def _in_range(name: str, values: np.ndarray, dtype: str) -> None:
-    """Refuse numbers that a precision makes infinite, or zero where they are not."""
+    """Refuse numbers that become infinite, or zero unless they are zero, in a precision."""
     with np.errstate(over="ignore", under="ignore"):
         cast = values.astype(dtype)
     lost = ~np.isfinite(cast) | ((cast == 0) & (values != 0))
@@ -224,7 +226,7 @@ def _in_range(name: str, values: np.ndarray, dtype: str) -> None:
 
 
 def _check_data(a: Architecture, data, validation, probe, contrast):
-    """The data of a run, defaults filled in, and whether the architecture can take them."""
+    """The data of a run with defaults; refused if the architecture cannot take it."""
     checks.instance("data", data, Sequences, rule="be Sequences")
     validation = data[:_VALIDATION] if validation is None else validation
     checks.instance("validation", validation, Sequences, rule="be Sequences")
@@ -259,7 +261,7 @@ def _digest(*groups) -> str:
 
 
 class _Run:
-    """All runs of one call: their state, on the device, and what was recorded."""
+    """All runs of one call: their state, on the device, and the records."""
 
     def __init__(self, *, start, data, validation, probe, contrast, **arguments):
         self.parameters = p = _check(**arguments)
@@ -295,7 +297,7 @@ class _Run:
         """Refuse runs that need more memory than there is."""
         p, a, (probes, length) = self.parameters, self.architecture, self.probe.shape
         runs, each = len(p["learning_rate"]) * len(p["seeds"]), np.dtype(p["dtype"]).itemsize
-        # Of each weight there are the start, the value, the gradient and one or two moments.
+        # Each weight has a start, a value, a gradient and one or two moments.
         checks.fits_in_memory("seeds", 4 * each * runs * a.n_weights, f"train {runs:,} transformers")
         batch = p["batch_size"] or 1
         checks.fits_in_memory("batch_size", 4 * batch * (2 * runs + length * a.width), "take a step")
@@ -316,12 +318,12 @@ class _Run:
         models = jax.tree.map(lambda *leaves: jnp.asarray(np.stack(leaves * rates.size), dtype), *starts)
         spec = models.trained()
         self.weights, self.fixed = eqx.partition(models, spec)
-        # Rates are no part of the rule, which is compiled once for all schedules.
+        # The rule is without rates, and is compiled once for all schedules.
         self.rule = dataclasses.replace(self.optimizer, schedule=None)
         self.moments = jax.jit(jax.vmap(rule_of(self.rule).init))(self.weights)
 
     def _rng(self, seed, *key):
-        """A generator that depends on nothing but a seed and what it is for, so that a run can go on anywhere."""
+        """A generator that depends only on a seed and its purpose, so that a run can go on from any step."""
         return np.random.default_rng(np.random.SeedSequence(int(seed), spawn_key=key))
 
     def _draw(self, step) -> tuple[np.ndarray | None, np.ndarray | None]:
@@ -406,7 +408,7 @@ class _Run:
         files.write(path, archive.encode(header, arrays))
 
     def restore(self, path: Path):
-        """Go on from what `save` wrote."""
+        """Go on from a file of `save`."""
         header, arrays = archive.load(path, _CHECKPOINT, _STATE, name="checkpoint")
         like = jax.tree.leaves((self.weights, self.moments))
         try:
@@ -435,7 +437,7 @@ class _Run:
         self.losses[:, :done] = losses
         self.done, self.times, self.records = done, times, list(zip(*recorded, strict=True))
         if self.times[-1] % ours["record_every"] and self.done < ours["steps"]:
-            # The end of a shorter run, which is no end now.
+            # The record at the end of a shorter run is no record of this run.
             self.times, self.records = self.times[:-1], self.records[:-1]
 
     @staticmethod

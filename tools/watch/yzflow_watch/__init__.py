@@ -1,4 +1,4 @@
-"""Trainings that others run: what is recorded of them, and which theorems say something about them."""
+"""Recordings of trainings that others run, and the theorems that apply to them."""
 
 import lazy_loader
 

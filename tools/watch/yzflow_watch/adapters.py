@@ -1,6 +1,6 @@
-"""Models that can be looked at: how attention and logits are had of each kind, and what it is built of.
+"""Adapters for kinds of models: how to read attention, logits and weights of each.
 
-What stands in no table of `yzflow_watch.kinds_of_models` can be watched by two functions of the reader's.
+A model of no kind in `yzflow_watch.kinds_of_models` can be watched by two functions of the reader's.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from yzflow_watch.untouched import untouched
 
 __all__ = ["KINDS", "Adapter", "Look", "Matrices", "of_functions", "with_parts"]
 
-_ROWS = 64  # sequences that a model is asked about at once, so that memory is bounded
+_ROWS = 64  # the most sequences in a call of a model, to bound memory
 
 
 @dataclass(frozen=True)
@@ -33,15 +33,15 @@ class Matrices:
     ----------
     embedding : (tokens, d) array
     query, key, value : (d, head width) array
-        ``key`` is None where ``query`` is W_Q W_K^T, one matrix (d, d); ``value`` is None where there is none, and the
-        head width is d.
+        ``key`` is None if ``query`` is the product W_Q W_K^T, (d, d); ``value`` is None if there is none, and the head
+        width is then d.
     output : (head width, d) array
     unembedding : (next tokens, d) array
     scale : float
     still : frozenset of str
-        Names of those that training does not move.
+        Names of matrices that training does not move.
     weights : mapping
-        Name of each -> the parameter of PyTorch's that it is of; empty where there are none.
+        Name of a matrix -> its parameter in PyTorch; empty if there are none.
     """
 
     embedding: np.ndarray
@@ -57,7 +57,7 @@ class Matrices:
 
 @dataclass(frozen=True)
 class Adapter:
-    """How models of one kind are looked at.
+    """The functions that look at models of one kind.
 
     Attributes
     ----------
@@ -68,16 +68,16 @@ class Adapter:
     look : callable
         (model, sequences (n, T)) -> `Look`.
     parts : callable
-        Model -> what it has besides one layer of attention and a linear decoder, in words.
+        Model -> its parts besides one layer of attention and a linear decoder, in words.
     matrices : callable, optional
-        (model, sequences (n, T)) -> layers of heads of `Matrices`; none where they cannot be found.
+        (model, sequences (n, T)) -> layers of heads of `Matrices`; empty if they cannot be found.
     whole : bool
-        Whether ``parts`` names everything that there is besides. False: a residual link that is written by hand, say,
-        is not seen, and what is not named is not known.
+        Whether ``parts`` names all other parts. If False, a residual link written by hand, say, is not seen, and a part
+        that is not named is not known to be absent.
     turned : Adapter, optional
-        The same, for models that take (T, n).
+        The adapter for models that take (T, n).
     positions_first : bool
-        Whether this one is for models that do.
+        Whether this adapter is for models that take (T, n).
     """
 
     kind: str
@@ -103,7 +103,7 @@ class Adapter:
 
 @contextlib.contextmanager
 def with_inputs(model: Any, inputs: Mapping[str, np.ndarray]) -> Iterator[None]:
-    """With further arguments of the model's forward, arrays, which come to it on its device."""
+    """Within this context, the model's forward gets further arguments, which are arrays and are moved to its device."""
     if not inputs:
         yield
         return
@@ -120,8 +120,8 @@ def with_inputs(model: Any, inputs: Mapping[str, np.ndarray]) -> Iterator[None]:
 
 
 def of_functions(attention: Callable[..., Any], logits: Callable[..., Any], parts: Sequence[str] | None) -> Adapter:
-    """An adapter of two functions, as `yzflow.watch` takes them; without ``parts`` nobody knows what else there is."""
-    lacking: dict[tuple, int | None] = {}  # shapes of attention and sequences -> the axis that is to be added
+    """An adapter of two functions, as `yzflow.watch` takes them; without ``parts``, other parts are not known."""
+    lacking: dict[tuple, int | None] = {}  # shapes of attention and sequences -> the axis to add
 
     def look(model: Any, tokens: np.ndarray) -> Look:
         with _quiet(model) as given:
@@ -142,7 +142,7 @@ def of_functions(attention: Callable[..., Any], logits: Callable[..., Any], part
 
 
 def with_parts(adapter: Adapter, more: Sequence[str] | None) -> Adapter:
-    """The same adapter, of models whose parts besides those of their kind are all named, each once; None: as it is."""
+    """The adapter for models with these further parts, and no others; None: the adapter as it is."""
     if more is None:
         return adapter
     return replace(adapter, parts=lambda model: tuple(dict.fromkeys((*adapter.parts(model), *more))), whole=True)
@@ -151,7 +151,7 @@ def with_parts(adapter: Adapter, more: Sequence[str] | None) -> Adapter:
 def _answer(
     name: str, function: Callable[..., Any], read: Callable[[Any], Any], model: Any, sequences: Any
 ) -> np.ndarray:
-    """Answer of a function of the reader's, as it is read; ValueError, with the reason, if it ends in an error."""
+    """The answer of a reader's function, converted by ``read``; ValueError, with the reason, if it raises an error."""
     try:
         answer = function(model, sequences)
     except Exception as error:  # other people's code can raise anything
@@ -167,10 +167,10 @@ def first_line(error: Exception) -> str:
 
 @contextlib.contextmanager
 def _quiet(model: Any) -> Iterator[Callable[[np.ndarray], Any]]:
-    """Without slopes and dropout, in the model's own precision; `untouched`, around it, puts modes back.
+    """Turn off gradients, dropout and autocast; `untouched`, around it, restores modes.
 
-    Gives a function from sequences to what the model takes: tensors on its device, or arrays, of a model that is none
-    of PyTorch's.
+    Gives a function from sequences to the model's input: tensors on its device, or arrays if the model is none of
+    PyTorch's.
     """
     if not is_module(model):
         yield lambda tokens: tokens
@@ -198,9 +198,9 @@ def is_module(model: Any) -> bool:
     return "Module" in _classes(model) and hasattr(model, "state_dict")
 
 
-# Hugging Face's
+# Hugging Face
 
-_OLDEST = (4, 46)  # of transformers, which .ci/run tests beside the newest
+_OLDEST = (4, 46)  # of transformers; .ci/run tests it beside the newest
 
 
 def _hugging_face(model: Any, tokens: np.ndarray) -> Look:
@@ -269,7 +269,7 @@ def _neox_matrices(model: Any, tokens: np.ndarray) -> list[list[Matrices]]:
 
 
 def _still(**weights: Any) -> frozenset[str]:
-    """Names of weights of PyTorch's that ask for no gradient."""
+    """Names of weights of PyTorch's without a gradient."""
     return frozenset(name for name, one in weights.items() if not one.requires_grad)
 
 
@@ -343,16 +343,16 @@ def _multihead(model: Any, tokens: np.ndarray, *, turned: bool = False) -> Look:
 
 
 def _named(args: tuple) -> dict[str, Any]:
-    """Arguments of a call of MultiheadAttention that were given by position after query, key and value."""
+    """Arguments of MultiheadAttention that were given by position after query, key and value."""
     names = ("key_padding_mask", "need_weights", "attn_mask", "average_attn_weights", "is_causal")
     return dict(zip(names, args[3:], strict=False))
 
 
 def _multihead_matrices(model: Any, tokens: np.ndarray, *, turned: bool = False) -> list[list[Matrices]]:
-    """Matrices between the embedding that the tokens go through and the last linear map, which gives the logits."""
+    """Matrices between the embedding of the tokens and the last linear map, which gives the logits."""
     inside = {id(inner) for module in _attentions(model) for inner in module.modules()}
     fed = tokens.T if turned else tokens
-    layers: list[Any] = []  # in the order in which they are called
+    layers: list[Any] = []  # in the order of their calls
     embeddings: list[Any] = []
     linear: list[Any] = []
 
@@ -414,12 +414,12 @@ def _deep(model: Any, tokens: np.ndarray) -> Look:
     import jax
 
     a = model.architecture
-    if tokens.max() >= a.vocab_size:  # jax reads the last one then
+    if tokens.max() >= a.vocab_size:  # else jax reads the last row
         raise checks.reject("tokens", f"be below {a.vocab_size}, the size of the model's vocabulary", int(tokens.max()))
     if a.positions == "learned" and tokens.shape[1] > (a.max_length or 0):
         rule = f"have at most {a.max_length} columns and the next token, as the model has such positions"
         raise checks.reject("tokens", rule, f"{tokens.shape[1]} and the next token")
-    with jax.default_matmul_precision("highest"):  # as `yzflow_deep.train` trains it, on a GPU, too
+    with jax.default_matmul_precision("highest"):  # as in `yzflow_deep.train`, also on a GPU
         hidden, attention = jax.jit(jax.vmap(type(model).hidden, in_axes=(None, 0)))(model, tokens)
         scores = np.asarray(model.decode(hidden))
     return checked_look(np.moveaxis(np.asarray(attention), 1, 0), scores, tokens)

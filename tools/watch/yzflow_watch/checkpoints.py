@@ -1,4 +1,4 @@
-"""A training that is over, and of which checkpoints are left: recorded as one that runs."""
+"""Checkpoints of a finished training, recorded like a running one."""
 
 from __future__ import annotations
 
@@ -27,29 +27,29 @@ def watch_checkpoints(
     path: str | os.PathLike | None = None,
     **options: Any,
 ) -> Recorder:
-    """Record the checkpoints of a training that is over, to ask which theorems say something about it.
+    """Record the checkpoints of a finished training, to ask which theorems apply to it.
 
     Parameters
     ----------
     checkpoints : mapping of int to object
-        Step -> what the training had come to: a model, a function without arguments that makes it, or a path. A path is
-        a folder into which transformers saved a causal model, or, with ``model``, a file ``*.safetensors`` of its
-        weights. One model is loaded at a time, and files that could hold code are not read.
+        Step -> a model, a function without arguments that makes it, or a path. A path is a folder into which
+        transformers saved a causal model, or, with ``model``, a file ``*.safetensors`` of its weights. One model is
+        loaded at a time, and files that could hold code are not read.
     tokens : (n, T + 1) array of ints
         As for `yzflow.watch`.
     model : torch.nn.Module, optional
-        What weights are loaded into, where paths are files.
+        The model into which weights are loaded, if paths are files.
     path : path-like, optional
-        A file that is written at each checkpoint. If it is there already, the recording goes on with what comes after
-        its last step.
+        A file that is written at each checkpoint. If it exists, the recording goes on with the checkpoints after its
+        last step.
     **options
-        Those of `yzflow.watch` but ``every``. What a checkpoint does not say, rates and sequences of a step, is unknown
-        unless it is given here.
+        The options of `yzflow.watch` except ``every``. Learning rates and batch sizes are not in a checkpoint: they are
+        unknown unless given here.
 
     Returns
     -------
     Recorder
-        Its first record is the first checkpoint, at its step. `Recorder.report` says what came of the training.
+        Its first record is the first checkpoint, at its step. See `Recorder.report`.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def watch_checkpoints(
     kind = _kind(recorder, first, options)
     del first
     for step in [step for step in given if step > start]:
-        recorder.model = None  # so that there is one in memory, and not two
+        recorder.model = None  # so that one model is in memory, not two
         loaded = _model(step, given[step], model)
         other = _kind(recorder, loaded, options)
         if other != kind:
@@ -84,7 +84,7 @@ def watch_checkpoints(
 
 
 def _sorted(checkpoints: Any, model: Any) -> dict[int, Any]:
-    """Checkpoints by their steps; ValueError if one is no step, or its path is not there."""
+    """Checkpoints by their steps; ValueError if a step is invalid, or a path does not exist."""
     if not isinstance(checkpoints, Mapping) or not checkpoints:
         raise checks.reject("checkpoints", "map steps to models, functions or paths", checks.brief(checkpoints))
     steps = {checks.integer("checkpoints", step, minimum=0): value for step, value in checkpoints.items()}
@@ -117,7 +117,7 @@ def _wrong(step: int, rule: str, value: object) -> ValueError:
 
 
 def _model(step: int, value: Any, model: Any) -> Any:
-    """The model of a checkpoint; ValueError, with its step, if it cannot be had."""
+    """The model of a checkpoint; ValueError, with its step, if it cannot be loaded."""
     load: Callable[[], Any]
     if isinstance(value, (str, os.PathLike)):
         name, load = str(value), functools.partial(_weights if model is not None else _folder, Path(value), model)
@@ -145,6 +145,6 @@ def _folder(folder: Path, model: None) -> Any:
     closed = {"local_files_only": True, "use_safetensors": True, "trust_remote_code": False}
     options = {"attn_implementation": "eager", "output_loading_info": True, **closed}
     found, told = AutoModelForCausalLM.from_pretrained(folder, **options)
-    if told["missing_keys"]:  # which transformers would draw anew
+    if told["missing_keys"]:  # else transformers would draw them anew
         raise ValueError(f"no weights of {', '.join(sorted(told['missing_keys'])[:3])}")
     return found.float()

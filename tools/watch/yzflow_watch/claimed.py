@@ -1,4 +1,4 @@
-"""All rivals that are known, and theories of others that no paper's room here is about, as far as their claims go."""
+"""All known rivals, and theories without a paper here, as far as their claims go."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ __all__ = ["CLAIMED", "known_rivals"]
 class _FocusThenDilute:
     """Focus on frequent tokens, then dilution, in cycles: Chen, Lin, Xu and Luo (2026), arXiv 2605.01199.
 
-    Known by its abstract alone, which is about one layer on Markovian data: attention first hardly moves, then focuses
-    on frequent tokens, then loses that focus, and the next cycle opens. So: while entropy falls or has not moved yet,
-    frequent tokens gain and attention gets sparser; while it rises, the other way, and who leads is left open. Each
-    phase ends, and as the abstract has no times, the turn is as likely in each doubling.
+    Known by its abstract alone, for one layer on Markovian data: attention first hardly moves, then focuses on frequent
+    tokens, then loses that focus, and the next cycle begins. So while entropy falls or has not moved yet, frequent
+    tokens gain and attention gets sparser. While entropy rises, the opposite holds, and the leader is left open. The
+    abstract has no times: a phase is as likely to end in each doubling of time.
     """
 
     name = "focus, then dilute"
 
     def predict(self, recording: Recording) -> xr.Dataset:
-        """Predictions from the phase that each head is in."""
+        """Predictions from the phase of each head."""
         share, dilutes = recording.dataset["share"].values, (heading(recording) > 0)[..., None, None]
         rises = np.where(frequent(recording) ^ dilutes, SURE, 1 - SURE)
         return said(

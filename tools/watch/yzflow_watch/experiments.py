@@ -1,4 +1,4 @@
-"""Experiments on a model before it is recorded: each sequence's answer is its own, and the tokens are the model's."""
+"""Experiments on a model before it is recorded: is each answer its sequence's own, and are the tokens the model's?"""
 
 from __future__ import annotations
 
@@ -26,13 +26,14 @@ _TURNED = (
 def tried(adapter: Adapter, model: Any, tokens: np.ndarray, inputs: Mapping[str, np.ndarray]) -> Adapter:
     """The adapter, or its ``turned`` one, after an experiment on two of the sequences (n, T).
 
-    They are asked, asked in the other order, and asked with another context of the first. The answer on each sequence
-    has to follow it, and to stay as it was where the other one changes, up to rounding.
+    The model is asked about both sequences, about both in the other order, and about both with another context of the
+    first. The answer on a sequence must follow it, and must not depend on the other sequence, up to rounding.
 
     Raises
     ------
     ValueError
-        If it does not, the model knows fewer tokens or positions, or cannot be asked at all.
+        If an answer depends on another sequence, the model knows fewer tokens or positions, or it cannot be asked at
+        all.
     """
     try:
         look = _own_answers(adapter, model, tokens, inputs)
@@ -64,7 +65,7 @@ def _own_answers(adapter: Adapter, model: Any, tokens: np.ndarray, inputs: Mappi
         turned = adapter.on(model, swapped, {name: values[::-1].copy() for name, values in given.items()})
         beside = adapter.on(model, changed, given)
     except Exception as error:  # other people's code can raise anything
-        if isinstance(error, ValueError) and str(error).startswith("`"):  # which says it in words already
+        if isinstance(error, ValueError) and str(error).startswith("`"):  # its words say it already
             raise
         raise checks.reject("model", f"take sequences {pair.shape}", f"an error, {first_line(error)}") from error
     moved = 0.0
@@ -79,7 +80,7 @@ def _own_answers(adapter: Adapter, model: Any, tokens: np.ndarray, inputs: Mappi
 
 
 def _apart(first: np.ndarray, second: np.ndarray) -> float:
-    """The largest difference as a part of the largest number; infinite where one alone is NaN."""
+    """The largest difference relative to the largest number; infinite if only one of two numbers is NaN."""
     known = ~np.isnan(first)
     if (known != ~np.isnan(second)).any():
         return np.inf
@@ -99,7 +100,7 @@ def _rounding(model: Any) -> float:
 
 @contextlib.contextmanager
 def _within(model: Any, tokens: np.ndarray, pair: np.ndarray) -> Iterator[None]:
-    """ValueError, before an embedding of PyTorch's is asked for a row that it has not."""
+    """Raise ValueError before an embedding of PyTorch's is asked for a row that does not exist."""
     if not is_module(model):
         yield
         return
@@ -125,15 +126,15 @@ def _within(model: Any, tokens: np.ndarray, pair: np.ndarray) -> Iterator[None]:
 
 
 def checked_inputs(model: Any, tokens: np.ndarray, inputs: Any) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Further arguments of the model's forward for sequences (n, T), and which positions before the query are real.
+    """Further arguments of the model's forward for sequences (n, T), and the real positions before the query.
 
-    Padding is where a mask (n, T), an argument whose name ends in "mask", is 0 or False; or, where its name has
-    "padding" as in PyTorch, is not.
+    A mask is an argument (n, T) whose name ends in "mask". It is 0 or False at padding; if its name contains "padding",
+    as in PyTorch, it is the other way round.
 
     Raises
     ------
     ValueError
-        If one has not a row for each sequence, or a mask hides a query or all that is before it.
+        If an argument lacks a row for each sequence, or a mask hides a query or all positions before it.
     """
     real = np.ones(tokens.shape, dtype=bool)
     if inputs is None:

@@ -1,4 +1,4 @@
-"""Families of models, known by how their modules are laid out: attention like Llama's, TransformerLens' hooks."""
+"""Families of models, recognised by the layout of their modules: attention like Llama's, TransformerLens' hooks."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from yzflow_watch.looks import Look, array_of, checked_look, last_of
 __all__ = ["FAMILIES"]
 
 
-# Llama's layout: four projections, of which those of keys and values may be narrower
+# Llama's layout: four projections; those of keys and values may be narrower
 
 
 def _projections(layer: Any) -> dict[str, Any]:
-    """Weights of a layer of attention; fewer than four of another layout."""
+    """Weights of a layer of attention; fewer than four for another layout."""
     named = {
         "query": getattr(layer, "q_proj", None),
         "key": getattr(layer, "k_proj", None),
@@ -79,10 +79,10 @@ def _like_llama_parts(model: Any) -> tuple[str, ...]:
 
 
 def _like_llama_matrices(model: Any, tokens: np.ndarray) -> list[list[Matrices]]:
-    """Matrices of each query head, with keys and values of its group; none where the model scales its rows or logits.
+    """Matrices of each query head, with keys and values of its group; none if the model scales its rows or logits.
 
-    Rotary positions are left out, which turn queries and keys and keep their lengths. All heads of a group move its
-    keys and values, where the rate of a head knows its own pull alone.
+    Rotary positions are left out: they turn queries and keys and keep their lengths. All heads of a group move its keys
+    and values, but the rate of a head includes its own pull only.
     """
     layers, found = _alike(model), []
     embedding, unembedding = model.get_input_embeddings().weight, model.get_output_embeddings().weight
@@ -101,13 +101,13 @@ def _like_llama_matrices(model: Any, tokens: np.ndarray) -> list[list[Matrices]]
 
 
 def _of_every_head(rows: np.ndarray, width: int, n_heads: int) -> np.ndarray:
-    """Rows of the key or value of every query head, from those of the groups, each beside the next."""
+    """Rows of the key or value of every query head, one after the other, from the rows of the groups."""
     groups = rows.reshape(-1, width, rows.shape[1])
     return np.repeat(groups, n_heads // len(groups), axis=0).reshape(-1, rows.shape[1])
 
 
 def _is_plain(model: Any, attention: Any, tokens: np.ndarray) -> bool:
-    """Tell if the first layer is fed the rows of the embedding, and logits are the decoder's answer, neither scaled."""
+    """True if the first layer gets the rows of the embedding, and logits are the decoder's output, neither scaled."""
     first = next(one for one in model.modules() if any(child is attention for child in one.children()))
     decoder, seen = model.get_output_embeddings(), {}
 
@@ -136,7 +136,7 @@ def _has_hooks(model: Any) -> bool:
 
 
 def _asked(model: Any, tokens: np.ndarray, names: list[str], cut: Any = lambda value: value) -> tuple[Any, dict]:
-    """Logits, and what passes the hooks of these names, or a piece of it; ValueError if there is no such hook."""
+    """Logits, and values at the hooks of these names, or a part of each; ValueError if there is no such hook."""
     kept: dict[str, np.ndarray] = {}
 
     def keep(name: str) -> Any:
@@ -179,7 +179,7 @@ def _hooked_parts(model: Any) -> tuple[str, ...]:
 
 
 def _hooked_matrices(model: Any, tokens: np.ndarray) -> list[list[Matrices]]:
-    """Matrices of each head; none where attention is more than a softmax of products of queries and keys.
+    """Matrices of each head; none if attention is more than a softmax of products of queries and keys.
 
     Rotary positions and the pull of other heads on shared keys are left out, as for Llama.
     """
@@ -188,14 +188,14 @@ def _hooked_matrices(model: Any, tokens: np.ndarray) -> list[list[Matrices]]:
     scales = [_scale(model, layer, tokens) for layer in range(model.cfg.n_layers)]
     if not np.isfinite(scales).all():
         return []
-    with torch.enable_grad():  # what is stacked then knows whether its pieces ask for slopes
+    with torch.enable_grad():  # stacked weights then know if their pieces have gradients
         weights = {"query": model.W_Q, "key": model.W_K, "value": model.W_V, "output": model.W_O}
         ends = {"embedding": model.W_E, "unembedding": model.W_U.T}
     still, found = adapters._still(**weights, **ends), []
     of_all, rows = [array_of(one) for one in weights.values()], [array_of(one) for one in ends.values()]
     for layer, scale in enumerate(scales):
         heads = []
-        for head in range(model.cfg.n_heads):  # a group's keys and values are those of each of its heads
+        for head in range(model.cfg.n_heads):  # heads of a group share its keys and values
             query, key, value, output = (one[layer, head * one.shape[1] // model.cfg.n_heads] for one in of_all)
             heads.append(Matrices(rows[0], query, key, value, output, rows[1], scale, still))
         found.append(heads)
@@ -203,9 +203,9 @@ def _hooked_matrices(model: Any, tokens: np.ndarray) -> list[list[Matrices]]:
 
 
 def _scale(model: Any, layer: int, tokens: np.ndarray) -> float:
-    """The number that products of queries and keys are divided by; NaN where attention is not their softmax.
+    """The divisor of products of queries and keys; NaN if attention is not the softmax of these.
 
-    Rotary positions count as products where hooks see what they turned.
+    Rotary positions count as products if there are hooks after the rotation.
     """
     start = f"blocks.{layer}.attn.hook_"
     names = [start + name for name in ("q", "k", "rot_q", "rot_k", "pattern") if start + name in model.hook_dict]

@@ -1,4 +1,4 @@
-"""Gradients between the end of a backward pass and the step of an optimizer: were they changed in between?"""
+"""Gradients after a backward pass, and before the optimizer's step: were they changed in between?"""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from typing import Any
 __all__ = ["CHANGED", "LEFT", "TOLD", "UNKNOWN", "Gradients", "no_gradient"]
 
 LEFT, CHANGED = "as backward left them", "changed before the step"
-UNKNOWN, TOLD = "unknown", "as told"  # told: an optimizer's rule was given, and its steps are not seen
-_SAMPLE = 1024  # entries of a gradient that are compared one by one
-_SAME = 1e-5  # relative difference below which entries have one factor
+UNKNOWN, TOLD = "unknown", "as told"  # TOLD: the rule was given, and steps are not seen
+_SAMPLE = 1024  # the most entries of a gradient that are compared one by one
+_SAME = 1e-5  # entries have one factor up to this relative difference
 
 
 class Gradients:
-    """Gradients of a model's parameters at the end of backward passes, beside those that an optimizer is given.
+    """Gradients of a model's parameters after backward passes, and before the optimizer's steps.
 
-    At each step norms are compared; where ``closely`` is asked for, a sample of the entries, too. A gradient that
-    nothing wrote to in between is not looked at elsewhere.
+    At each step norms are compared; with ``closely``, a sample of the entries, too. A gradient is not compared if
+    nothing wrote to it in between.
 
     Attributes
     ----------
     state : str
-        `LEFT` if no step had another gradient than its backward pass left, `CHANGED` if one had, else `UNKNOWN`.
+        `LEFT` if every step had the gradient of its backward pass, `CHANGED` if a step had another, else `UNKNOWN`.
     factors : dict
-        Of the last step that was compared closely: ``id`` of a parameter -> the factor by which its gradient was
-        scaled, NaN where that is no factor.
+        For the last close comparison: ``id`` of a parameter -> the factor by which its gradient was scaled, or NaN if
+        it was changed otherwise.
     """
 
     def __init__(self) -> None:
@@ -39,16 +39,16 @@ class Gradients:
 
     @property
     def ready(self) -> bool:
-        """Whether a backward pass has ended whose gradients no step was compared with."""
+        """True if a backward pass has ended and its gradients were not compared yet."""
         return bool(self._left)
 
     @property
     def scaled(self) -> bool:
-        """Whether the gradients that were compared closely last had a factor each."""
+        """True if the last close comparison found one factor for each gradient."""
         return bool(self.factors) and not any(map(math.isnan, self.factors.values()))
 
     def keep(self, parameters: Sequence[Any], closely: bool) -> None:
-        """Keep what a backward pass leaves."""
+        """Keep the gradients after a backward pass."""
         known = [one for one in parameters if one.grad is not None and not one.grad.is_sparse]
         norms = _norms(known) if closely or self._written else [math.nan] * len(known)
         self._left = {
@@ -57,14 +57,14 @@ class Gradients:
         }
 
     def forget(self) -> None:
-        """Forget what a backward pass left, as its step has been made."""
+        """Forget the gradients of a backward pass after its step."""
         self._left = {}
 
     def compare(self, parameters: Sequence[Any], optimizer: Any, dropped: bool) -> None:
-        """Compare gradients of an optimizer's parameters, which it is about to use, with those that are kept.
+        """Compare the gradients that an optimizer is about to use with the kept ones.
 
-        With ``dropped``, gradients of another backward pass were thrown away before: without a scaler that skips
-        steps, something is done that is not seen here.
+        With ``dropped``, gradients of another backward pass were thrown away before. Unless a scaler skips steps, the
+        result is then unknown.
         """
         here = [one for one in parameters if one.grad is not None]
         scale, in_step = _scaler(), getattr(optimizer, "grad_scale", None)
@@ -96,7 +96,7 @@ class Gradients:
 
 
 def no_gradient(parameters: Sequence[Any]) -> bool:
-    """Whether parameters hold no gradient but zeros."""
+    """True if parameters have no gradient, or zeros only."""
     for one in parameters:
         grad = one.grad
         if grad is not None and (grad._nnz() if grad.is_sparse else bool(grad.any())):
@@ -105,7 +105,7 @@ def no_gradient(parameters: Sequence[Any]) -> bool:
 
 
 def _mark(grad: Any) -> tuple[int, int]:
-    """Another for a gradient that was written to, or put in the place of another."""
+    """A mark that changes when a gradient is written to or replaced."""
     return id(grad), grad._version
 
 
@@ -120,13 +120,13 @@ def _norms(parameters: Sequence[Any]) -> list[float]:
 
 
 def _sample(grad: Any) -> Any:
-    """A copy of entries that lie evenly in a gradient, in double precision."""
+    """A copy of evenly spaced entries of a gradient, in double precision."""
     flat = grad.detach().reshape(-1)
     return flat[:: -(-flat.numel() // _SAMPLE) or 1].cpu().double()
 
 
 def _factor(before: Any, after: Any, norm: float, norm_after: float) -> float:
-    """The number by which a gradient was multiplied; NaN if there is none."""
+    """The factor by which a gradient was multiplied; NaN if it was changed otherwise."""
     if (before == after).all() and norm == norm_after:
         return 1.0
     size = float(before @ before)
@@ -139,7 +139,7 @@ def _factor(before: Any, after: Any, norm: float, norm_after: float) -> float:
 
 
 def _scaler() -> float | None:
-    """Scale of the scaler of mixed precision in whose step this is called, which has divided by it; None without."""
+    """Scale of the mixed-precision scaler that is making the step, and has divided by it; None without a scaler."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if frame.f_code.co_name == "step" and frame.f_code.co_filename.endswith("grad_scaler.py"):

@@ -1,4 +1,4 @@
-"""Obstacles between a training and theorems: how many statements each stops, and which would speak without it."""
+"""Obstacles between a training and theorems: how many statements each stops, and which would apply without it."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from yzflow_watch.places import Applies, obstacle
 
 __all__ = ["InTheWay", "joined", "listed", "named", "says"]
 
-_LINE = 100  # letters of a statement that a line has room for
-_MOST = 7  # statements that a sentence has room for
+_LINE = 100  # the most letters of a statement in a line
+_MOST = 7  # the most statements in a sentence
 
 
 @dataclass(frozen=True)
 class InTheWay:
-    """Assumptions that are broken of the most statements, and what there is besides them.
+    """Assumptions that are broken for the most statements, and the effect of their removal.
 
     Attributes
     ----------
     shared : mapping
         Assumption -> margin.
     count, total : int
-        Statements in whose way these stand, and all that were asked.
+        Number of statements that these stop, and of all that were asked.
     else_speak : tuple of str
-        Statements that have all else that they need.
+        Statements with no other broken or unknown assumption.
     else_open : mapping
-        Statement -> assumptions that are not known, where nothing else is broken.
+        Statement -> its unknown assumptions, if no other assumption is broken.
     """
 
     shared: Mapping[str, float]
@@ -51,7 +51,7 @@ class InTheWay:
 
     @property
     def sentence(self) -> str:
-        """The obstacles together, and which statements would speak without them."""
+        """The obstacles together, and the statements that would apply without them."""
         if not self.shared:
             return ""
         several = len(self.shared) > 1
@@ -72,13 +72,13 @@ class InTheWay:
 
 
 def named(margins: Mapping[str, float]) -> str:
-    """Obstacles in a sentence: what there is, or the assumption that fails with its margin."""
+    """Obstacles in a sentence: the obstacle, or the assumption that fails with its margin."""
     words = [obstacle(text) or f'that "{text}" fails (margin {shown_margin(m, 2)})' for text, m in margins.items()]
     return joined(words)
 
 
 def listed(names: Iterable[str]) -> str:
-    """Statements, with their paper named once; of many the theorems, or the first, and their number."""
+    """Statements, with their paper named once; of many, the theorems or the first ones, and the total."""
     names = list(names)
     if len(names) > _MOST:
         chosen = [name for name in names if ": Theorem" in name][:_MOST] or names[:_MOST]

@@ -1,4 +1,4 @@
-"""The table of models that can be looked at; one of no kind in it is refused."""
+"""The table of models that can be looked at; a model of no kind in it is refused."""
 
 from __future__ import annotations
 

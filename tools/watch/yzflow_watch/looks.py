@@ -1,4 +1,4 @@
-"""Answers of models: attention and logits as their code gives them, brought to one shape, or refused in words."""
+"""Answers of models: attention and logits from their code, brought to one shape, or refused with a reason."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dynamics.support import checks
 
 __all__ = ["Look", "array_of", "checked_look", "last_of", "layered", "told_apart"]
 
-_ROUNDED = 2.0**-6  # by which shares in half precision miss one, bfloat16 with its eight bits among them
+_ROUNDED = 2.0**-6  # sums of shares in half precision miss one by this, also in bfloat16 with its eight bits
 _EAGER = "keep its attention (one of transformers: load with attn_implementation='eager')"
 
 
@@ -26,7 +26,7 @@ class Look:
         On all positions, its own among them.
     logits : (n, next tokens) array
     unused : tuple of str
-        Names of layers of attention that the model has and did not call.
+        Names of layers of attention that the model has but did not call.
     """
 
     attention: np.ndarray
@@ -40,7 +40,7 @@ def array_of(value: Any) -> Any:
 
 
 def layered(layers: Mapping[str, Any]) -> np.ndarray:
-    """Attention of layers, by their names, on one axis; ValueError, with the names, where it does not fit.
+    """Attention of layers, stacked on one axis; ValueError, with the layers' names, if shapes differ.
 
     Attention of a layer is (n, heads, .., T).
     """
@@ -55,7 +55,7 @@ def layered(layers: Mapping[str, Any]) -> np.ndarray:
 
 
 def entry_of(name: str, answer: Any, key: str) -> Any:
-    """Value under a key of an answer that is a dict or an output of transformers; other answers as they are."""
+    """The value under a key of a dict or an output of transformers; other answers as they are."""
     if hasattr(answer, "shape"):
         return answer
     if isinstance(answer, Mapping):
@@ -66,10 +66,10 @@ def entry_of(name: str, answer: Any, key: str) -> Any:
 
 
 def last_of(answer: Any, tokens: np.ndarray, *, turned: bool = False) -> Any:
-    """Logits at the last position of sequences (n, T): what else a model gives need not be converted.
+    """Logits at the last position of sequences (n, T); other outputs of a model are not converted.
 
-    The answer is a tensor (n, [T,] next tokens), has one under "logits", or is a tuple with one of that shape. A model
-    that is ``turned`` has (T, n, next tokens).
+    The answer is a tensor (n, [T,] next tokens), has one under "logits", or is a tuple with one of that shape. A
+    ``turned`` model gives (T, n, next tokens).
     """
     n, length = tokens.shape
     answer = entry_of("logits", answer, "logits")
@@ -88,7 +88,7 @@ def last_of(answer: Any, tokens: np.ndarray, *, turned: bool = False) -> Any:
 
 
 def _leads(shape: tuple[int, ...], n: int, length: int, turned: bool) -> bool:
-    """Whether a shape is one of logits."""
+    """True for a shape of logits."""
     if len(shape) == 2:
         return shape[0] == n
     return len(shape) == 3 and shape[:2] in (((length, n),) if turned else ((n, length), (n, 1)))
@@ -105,15 +105,16 @@ def shares_of(answer: Any) -> np.ndarray:
 
 
 def told_apart(shape: tuple[int, ...], tokens: np.ndarray, ask: Callable[[np.ndarray], np.ndarray]) -> int | None:
-    """The axis that attention lacks, 1 (heads) or 2 (queries), told by an experiment where sizes do not; or None.
+    """The axis that attention lacks, 1 (heads) or 2 (queries), found by an experiment if sizes are ambiguous; or None.
 
-    An array (n, T, T) can be one head, or T heads of the last query; one (n, heads, T, T) with n or T heads can have
-    other axes first. Asked about shorter sequences, or about one more, only axes of positions, or of sequences, change.
+    An array (n, T, T) can be one head, or T heads of the last query; an array (n, heads, T, T) with n or T heads can
+    have other axes first. The experiment asks about shorter sequences, or about one sequence more: only axes of
+    positions, or of sequences, change.
 
     Parameters
     ----------
     shape : tuple of int
-        Of the answer on ``tokens``.
+        Shape of the answer on ``tokens``.
     tokens : (n, T) int array
     ask : callable
         (sequences) -> answer.
@@ -137,7 +138,7 @@ def told_apart(shape: tuple[int, ...], tokens: np.ndarray, ask: Callable[[np.nda
 
 
 def checked_look(attention: Any, logits: Any, tokens: np.ndarray, unused: Sequence[str] = ()) -> Look:
-    """A look at the last query, in double precision; ValueError if a shape is another, or rows are no shares."""
+    """A look at the last query, in double precision; ValueError for other shapes, or rows that are no shares."""
     n, length = tokens.shape
     shares = checks.array("attention", attention, dtype=np.float64)
     if shares.ndim == 3 and shares.shape[::2] == (n, length):  # of the last query alone
@@ -158,9 +159,9 @@ def checked_look(attention: Any, logits: Any, tokens: np.ndarray, unused: Sequen
 
 
 def _check_rows(shares: np.ndarray) -> None:
-    """ValueError, with the row, unless each row of (layers, n, heads, queries, T) adds up to one, is 0, or has NaN.
+    """Check that each row of (layers, n, heads, queries, T) sums to one, is 0, or has NaN; ValueError names the row.
 
-    A mask can leave a row nothing, and a training may end in NaN: these are recorded as not known.
+    A mask can leave a row empty, and a training may end in NaN: such rows are recorded as unknown.
     """
     least, total = shares.min(axis=-1), shares.sum(axis=-1)
     off = (least < 0) | ((np.abs(total - 1) > _ROUNDED) & (total != 0))

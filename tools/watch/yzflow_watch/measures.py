@@ -1,4 +1,4 @@
-"""Measures of attention by token: what the last query of each sequence looks at, class by class."""
+"""Measures of attention by token: the last query's attention in each sequence, for each next token."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ON_PADDING = 1e-3  # share of attention
 
 @dataclass(frozen=True)
 class Probe:
-    """Sequences on which a model is looked at, and which of their tokens and next tokens are kept apart.
+    """Sequences on which a model is looked at, and the tokens and next tokens with their own records.
 
     Attributes
     ----------
@@ -39,9 +39,9 @@ class Probe:
     following : (n,) int array
         Next tokens.
     classes : (K,) int array
-        The most frequent next tokens, which are kept apart.
+        The most frequent next tokens, each with its own record.
     kept : (S,) int array
-        The most frequent tokens of the context, which are kept apart.
+        The most frequent tokens of the context, each with its own record.
     real : (n, T - 1) bool array
         Positions of the context that are not padding.
     """
@@ -54,7 +54,7 @@ class Probe:
 
     @classmethod
     def of(cls, tokens: np.ndarray, *, n_classes: int, n_tokens: int, real: np.ndarray | None = None) -> Probe:
-        """A probe of sequences whose last column is the next token, with at most so many classes and tokens."""
+        """A probe of sequences whose last column is the next token, with at most ``n_classes`` and ``n_tokens``."""
         context, following = tokens[:, :-1], tokens[:, -1]
         real = np.ones(context[:, :-1].shape, dtype=bool) if real is None else real
         kept = _frequent(context[:, :-1][real], n_tokens)
@@ -77,7 +77,7 @@ class Probe:
 
     @property
     def one_query(self) -> float:
-        """Share of the sequences whose query is the most frequent one of their next token."""
+        """Share of the sequences that have the most frequent query of their next token."""
         most = [np.unique(self.query[self.following == n], return_counts=True)[1].max() for n in self.classes]
         return float(sum(most) / np.isin(self.following, self.classes).sum())
 
@@ -104,10 +104,10 @@ class Probe:
 
     @cached_property
     def pairs(self) -> tuple[np.ndarray, csr_array, csr_array, np.ndarray]:
-        """Number of (query, token) at each real position, how often sequences have each, and normal equations of both.
+        """Number of (query, token) at each real position, counts in each sequence, normal equations, and lengths.
 
-        The second, (pairs, n), has its transpose times itself divided by the pairs' counts taken from the lengths, the
-        fourth, in the third.
+        Counts C are (pairs, n). With N the count of each pair over all sequences, the normal equations of the
+        sequences' constants are diag(lengths) - C^T diag(1/N) C.
         """
         numbers = self.query[:, None] * (int(self.tokens.max()) + 1) + self.context
         _, pair = np.unique(numbers[self.real], return_inverse=True)
@@ -118,7 +118,7 @@ class Probe:
 
 
 def _frequent(values: np.ndarray, most: int) -> np.ndarray:
-    """The most frequent values, at most so many, in increasing order; of equally frequent ones the smaller."""
+    """The ``most`` most frequent values, in increasing order; of equally frequent ones the smaller."""
     found, counts = np.unique(values, return_counts=True)
     return np.sort(found[np.argsort(-counts, kind="stable")[:most]])
 
@@ -132,7 +132,7 @@ def check_padding(attention: np.ndarray, probe: Probe) -> None:
 
 
 def on_context(attention: np.ndarray) -> np.ndarray:
-    """Attention (.., T) on the context alone, renormalised; NaN where none of it is there, and where it is not known.
+    """Attention (.., T) on the context alone, renormalised; NaN where it is zero or unknown.
 
     All of it may be on the query itself, and a mask may leave nothing.
     """
@@ -142,12 +142,12 @@ def on_context(attention: np.ndarray) -> np.ndarray:
 
 
 def token_attention(attention: np.ndarray, probe: Probe) -> np.ndarray:
-    """Attention on each kept token, in the mean over the sequences of each class: c_n of the paper for T -> infinity.
+    """Attention on each kept token, mean over the sequences of each class: c_n of the paper for T -> infinity.
 
     Parameters
     ----------
     attention : (n, heads, T - 1) array
-        Of the last query on the context.
+        Attention of the last query on the context.
     probe : Probe
 
     Returns
@@ -181,7 +181,7 @@ def gains(attention: np.ndarray, shares: np.ndarray) -> np.ndarray:
     Returns
     -------
     (heads, K, S) array
-        NaN for tokens that the class lacks, and for all of a class where one is not known or none has attention.
+        NaN for a token that the class lacks, and for a whole class with an unknown token or without attention.
     """
     present = shares > 0
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -194,7 +194,7 @@ def gains(attention: np.ndarray, shares: np.ndarray) -> np.ndarray:
 
 
 def entropy(attention: np.ndarray) -> np.ndarray:
-    """Entropy over positions, in the mean over sequences, nats: (n, heads, T - 1) -> (heads,)."""
+    """Entropy over positions, mean over sequences, nats: (n, heads, T - 1) -> (heads,)."""
     logs = np.log(np.maximum(attention, np.finfo(float).tiny))
     return -(attention * logs).sum(axis=-1).mean(axis=0)
 
@@ -205,7 +205,7 @@ def moved_by_order(attention: np.ndarray, other: np.ndarray, order: np.ndarray) 
     Parameters
     ----------
     attention, other : (n, heads, T - 1) array
-        In the first order, and in the second.
+        Attention in the first order, and in the second.
     order : (n, T - 1) int array
         The second context is the first one at these places.
 
@@ -222,7 +222,7 @@ def by_token(attention: np.ndarray, probe: Probe) -> np.ndarray:
     """Share of the variance of ln attention within sequences that (query, token) explains.
 
     (n, heads, T - 1) -> (heads,); one where attention is a softmax of logits z over tokens, and where it is uniform;
-    NaN where attention is NaN. Padding is left out.
+    NaN for NaN attention. Padding is left out.
     """
     logs = np.log(np.maximum(attention, np.finfo(float).tiny))
     real, length = probe.real, probe.real.sum(axis=1)
@@ -238,8 +238,8 @@ def by_token(attention: np.ndarray, probe: Probe) -> np.ndarray:
 def _residual(values: np.ndarray, total: np.ndarray, probe: Probe, rounds: int = 50) -> np.ndarray:
     """Sums of squares that a constant for each sequence and one for each pair leave, by alternating means: (heads,).
 
-    ``values`` (heads, positions) have the mean 0 in each sequence. Constants of pairs are eliminated, and those of
-    sequences found by steps that take the mean of what is left.
+    ``values`` (heads, positions) have mean 0 in each sequence. The constants of pairs are eliminated. Each step adds
+    the mean residual of a sequence to its constant.
     """
     pair, both, rest, lengths = probe.pairs
     counts = np.bincount(pair)[:, None]
@@ -257,28 +257,28 @@ def _residual(values: np.ndarray, total: np.ndarray, probe: Probe, rounds: int =
     return np.maximum(now, 0.0)
 
 
-PLACES = ("previous_token", "prefix_match", "first_position")  # that the last query may look at
+PLACES = ("previous_token", "prefix_match", "first_position")  # possible places of the last query's attention
 
 
 def _after_earlier(tokens: np.ndarray, real: np.ndarray) -> np.ndarray:
-    """Places before the query at which the token follows an earlier occurrence of the query: (n, T), true or false."""
+    """True at places before the query whose token follows an earlier occurrence of the query: (n, T)."""
     found = np.zeros(tokens.shape, dtype=bool)
     found[:, 1:-1] = (tokens[:, :-2] == tokens[:, -1:]) & real[:, :-1]
     return found
 
 
 def attention_by_place(attention: np.ndarray, tokens: np.ndarray, real: np.ndarray) -> dict[str, np.ndarray]:
-    r"""Attention of the last query on the places of `PLACES`, in the mean over sequences.
+    r"""Attention of the last query on the places of `PLACES`, mean over sequences.
 
-    With a_s the attention of the query at T - 1 on place s, its own among them, ``previous_token`` is a_{T-2};
+    With a_s the attention of the query at T - 1 on place s, its own among them, ``previous_token`` is a_{T-2}.
     ``prefix_match`` is :math:`\sum_{0 < s < T-1,\, x_{s-1} = x_{T-1}} a_s`, on the tokens that followed the query's own
-    token before, over the sequences that have such a place (Olsson et al. 2022, induction heads); and
-    ``first_position`` is a_0 (Xiao et al. 2023, attention sinks), on the first place that is no padding.
+    token before, over the sequences that have such a place (Olsson et al. 2022, induction heads). ``first_position`` is
+    a_0 (Xiao et al. 2023, attention sinks), on the first place that is no padding.
 
     Parameters
     ----------
     attention : (n, heads, T) array
-        Of the last query on all places.
+        Attention of the last query on all places.
     tokens : (n, T) int array
     real : (n, T - 1) bool array
         Places before the query that are not padding.
@@ -286,7 +286,7 @@ def attention_by_place(attention: np.ndarray, tokens: np.ndarray, real: np.ndarr
     Returns
     -------
     dict of (heads,) arrays
-        NaN without any place that matches, and where attention is NaN.
+        NaN without a matching place, and for NaN attention.
     """
     after = _after_earlier(tokens, real)
     rows = after.any(axis=1)
@@ -301,7 +301,7 @@ def attention_by_place(attention: np.ndarray, tokens: np.ndarray, real: np.ndarr
 
 
 def uniform_by_place(tokens: np.ndarray, real: np.ndarray) -> dict[str, float | None]:
-    """The scores of `attention_by_place` if attention were uniform; None without any place that matches."""
+    """The scores of `attention_by_place` for uniform attention; None without a matching place."""
     after, share = _after_earlier(tokens, real), 1 / (1 + real.sum(axis=1))
     rows = after.any(axis=1)
     matched = float((share * after.sum(axis=1))[rows].mean()) if rows.any() else None

@@ -1,4 +1,4 @@
-"""Names of tokens: the texts that a reader knows them by."""
+"""Names of tokens: the texts by which a reader knows them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def token_names(names: Any, tokens: Iterable[int]) -> dict[int, str]:
     Parameters
     ----------
     names : mapping, sequence, callable or tokenizer, or None
-        Of numbers to texts; a tokenizer has ``decode`` or ``convert_ids_to_tokens``, which take a list of numbers.
+        From numbers to texts; a tokenizer has ``decode`` or ``convert_ids_to_tokens``, which take a list of numbers.
     tokens : iterable of int
 
     Raises

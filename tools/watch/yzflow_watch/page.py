@@ -1,4 +1,4 @@
-"""The page of a recorded training: the report with plots of the heads that are asked for, in one file."""
+"""The page of a recorded training, in one file: the report, with plots of the chosen heads."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from yzflow_watch.places import Applies
 __all__ = ["page", "panels"]
 
 _TITLE = "Which theory was right about this training?"
-_NAMED = 8  # tokens that a legend has room for
+_NAMED = 8  # the most tokens in a legend
 _GRID = "display:grid;gap:.6rem;grid-template-columns:repeat(auto-fit,minmax(min(100%,23rem),1fr))"
 _SMALL = "margin:.8rem 0 0;font-size:1rem"
 _PLACES = dict(zip(PLACES, ("on the token before", "after the query's own token", "on the first token"), strict=True))
 
 
 def page(report: Any, layers: Sequence[int], heads: Sequence[int]) -> str:
-    """The report as a statement's page is made: its style, its tables, light or dark."""
+    """The report as a page in the style of statements' pages."""
     body = [
         f"<header><h1>{_TITLE}</h1><p id='right'>{escape(report.right)}</p></header><main>",
         f"<p>{readable(report.seen)} {readable(report.why_now)}</p>",
@@ -59,7 +59,7 @@ def page(report: Any, layers: Sequence[int], heads: Sequence[int]) -> str:
 
 
 def _statement(report: Any, one: Applies) -> str:
-    """A statement in a line, whether it speaks, and the margins of its assumptions."""
+    """A statement in a line, its badge, and the margins of its assumptions."""
     rows = sorted(one.margins.items(), key=lambda pair: (not math.isnan(pair[1]), pair[1]))
     cells = [[readable(words), "not known" if math.isnan(margin) else shown_margin(margin)] for words, margin in rows]
     held = html_table(["assumption", "margin"], cells, "", bad=[margin < 1 for _, margin in rows])
@@ -68,7 +68,7 @@ def _statement(report: Any, one: Applies) -> str:
 
 
 def _badge(one: Applies) -> str:
-    """Whether a statement speaks: else how many assumptions stand in the way, or are not known."""
+    """The word "speaks" if a statement applies; else how many assumptions are unknown or broken."""
     if one.inside:
         return "<strong class='badge proved'>speaks</strong>"
     if not one.broken:
@@ -77,7 +77,7 @@ def _badge(one: Applies) -> str:
 
 
 def _pictures(report: Any, layers: Sequence[int], heads: Sequence[int]) -> list[str]:
-    """Panels as pictures in the page, each in a file of its own that a narrow page puts below the others."""
+    """Panels as pictures in the page, one for each, so that a narrow page puts them below each other."""
     found = []
     for title, draw in panels(report, layers, heads).items():
 
@@ -124,7 +124,7 @@ def panels(report: Any, layers: Sequence[int], heads: Sequence[int]) -> dict[str
 
 
 def _gains(axes: Axes, report: Any, steps: np.ndarray, gain: np.ndarray) -> None:
-    """Gains of tokens, (step, token): those that moved most in colour, with their names, and the others in grey."""
+    """Gains of tokens, (step, token): the largest changes in colour, with names, and the others in grey."""
     tokens = report.recording.dataset["token"].values
     here = np.flatnonzero(~np.isnan(gain).all(axis=0))
     most = here[np.argsort(-np.nan_to_num(np.nanmax(np.abs(gain[:, here]), axis=0)), kind="stable")]
@@ -136,7 +136,7 @@ def _gains(axes: Axes, report: Any, steps: np.ndarray, gain: np.ndarray) -> None
 
 
 def _lines(axes: Axes, steps: np.ndarray, lines: dict[str, np.ndarray], *, title: str | None = None) -> None:
-    """Lines with a legend, those without a number left out."""
+    """Lines with a legend; a line without numbers is left out."""
     for label, values in lines.items():
         if not np.isnan(values).all():
             axes.plot(steps, values, label=label or None)
@@ -145,5 +145,5 @@ def _lines(axes: Axes, steps: np.ndarray, lines: dict[str, np.ndarray], *, title
 
 
 def _plain(text: str) -> str:
-    """A text that matplotlib does not take for mathematics."""
+    """A text in which matplotlib sees no mathematics."""
     return text.replace("$", r"\$")

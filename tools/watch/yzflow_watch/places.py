@@ -1,4 +1,4 @@
-"""Where a recorded training stands among the assumptions of theorems."""
+"""The place of a recorded training among the assumptions of theorems."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ class Place:
     Attributes
     ----------
     setting : object or None
-        What the paper's assumptions are evaluated at; None where the recording makes none, for the reason ``why``.
+        The setting at which the paper's assumptions are evaluated; None if the recording makes none, with the reason in
+        ``why``.
     margins : mapping
-        Conditions of every statement that the recording itself decides -> margin. NaN: not known.
+        Conditions of every statement that the recording itself decides -> margin; NaN: unknown.
     measured : mapping
-        Text of one of the paper's assumptions -> margin, where the recording says more about it than the setting.
+        Text of an assumption of the paper -> margin, if the recording decides it better than the setting.
     unknown : tuple of str
         Attributes of the setting that the recording does not know.
     why : str
@@ -43,13 +44,13 @@ class Place:
 
 @dataclass(frozen=True)
 class Applies:
-    """Whether a statement speaks about a recorded training.
+    """The margins by which a statement applies to a recorded training.
 
     Attributes
     ----------
     statement : str
     margins : mapping
-        Assumption -> margin; it holds from one on, and NaN is not known.
+        Assumption -> margin. The assumption holds from one on; NaN: unknown.
     """
 
     statement: str
@@ -57,33 +58,33 @@ class Applies:
 
     @property
     def inside(self) -> bool:
-        """Whether every assumption holds; one that is not known does not."""
+        """True if every assumption holds; an unknown one does not."""
         return bool(self.margins) and all(margin >= 1 for margin in self.margins.values())
 
     @property
     def broken(self) -> dict[str, float]:
-        """Assumptions that do not hold, from the smallest margin on."""
+        """Assumptions that do not hold, the smallest margin first."""
         found = {text: margin for text, margin in self.margins.items() if margin < 1}
         return dict(sorted(found.items(), key=lambda one: one[1]))
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """Assumptions of which the recording knows too little."""
+        """Assumptions that the recording does not decide."""
         return tuple(text for text, margin in self.margins.items() if math.isnan(margin))
 
 
 def but(text: str, instead: str) -> str:
-    """An assumption and what stands in its way, in words that begin with "there is", "there are" or "it is"."""
+    """An assumption and its obstacle; the obstacle begins with "there is", "there are" or "it is"."""
     return f"{text}, but {instead}" if instead else text
 
 
 def obstacle(text: str) -> str:
-    """The thing that stands in the way of an assumption, as `but` has it; "" where it was not said."""
+    """The obstacle to an assumption in a text of `but`; "" if there is none."""
     return text[found.end() :] if (found := _BUT.search(text)) else ""
 
 
 def least(margins: np.ndarray | Sequence[float]) -> float:
-    """The smallest of margins that must all hold; NaN if none is known to be broken and one is not known."""
+    """The smallest margin; NaN if none is below one and one is unknown."""
     found = np.ravel(np.asarray(margins, dtype=float))
     known = found[~np.isnan(found)]
     smallest = float(known.min()) if known.size else math.nan
@@ -91,9 +92,9 @@ def least(margins: np.ndarray | Sequence[float]) -> float:
 
 
 def plain_steps(optimizer: Mapping[str, Any] | None) -> bool | None:
-    """Whether an optimizer makes steps of its rate along the gradient and nothing else; None: not known.
+    """True if an optimizer makes steps of its rate along the gradient and nothing else; None: unknown.
 
-    Momentum, weight decay and what rescales the gradient do something else.
+    Momentum, weight decay and rescaled gradients are something else.
     """
     if optimizer is None or not optimizer.get("name"):
         return None
@@ -106,11 +107,11 @@ def plain_steps(optimizer: Mapping[str, Any] | None) -> bool | None:
 
 
 class _Unknown(Exception):
-    """An assumption asks for what is not known."""
+    """An assumption needs an unknown attribute of the setting."""
 
 
 class _Known:
-    """A setting that refuses to say what is not known of it."""
+    """A setting that raises `_Unknown` for its unknown attributes."""
 
     def __init__(self, setting: Any, unknown: tuple[str, ...]) -> None:
         self._setting, self._unknown = setting, unknown
@@ -129,7 +130,7 @@ def applies(statement: Statement, place: Place, level: str) -> Applies:
     statement : Statement
     place : Place
     level : str
-        The paper's level that is training itself: assumptions about other levels are left out.
+        The paper's level for training itself: assumptions about other levels are left out.
     """
     margins = dict(place.margins)
     for one in statement.assumptions:

@@ -1,4 +1,4 @@
-"""Learning rates of the reparameterised matrices Y and Z, from the factors that a model trains."""
+"""Learning rates of the reparameterised matrices Y and Z, from the factors in a model."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ def induced(
 
     .. math:: (\|e_q\|^2 \|k\|^2 + \|e_l\|^2 \|q\|^2 + \|W_Q k\|^2 + \|W_K q\|^2)/s^2.
 
-    and that of y = e_l W_V W_O u_n likewise, a term for each of the four. What stands still, or is left out, has no
-    term. For orthogonal embeddings and matrices with orthogonal columns of one length these are the rates of finding
-    27. The normalisation of a model with LayerNorm is left out.
+    and the diagonal of y = e_l W_V W_O u_n likewise, with a term for each of the four factors. A factor that stands
+    still, or is missing, has no term. For orthogonal embeddings and matrices with orthogonal columns of one length
+    these are the rates of finding 27. The normalisation of a model with LayerNorm is left out.
 
     Parameters
     ----------
     factors : Matrices
     rate : float or mapping
-        eta, per step; or that of each matrix, by its name. A matrix that is not there stands still.
+        eta per step, or the rate of each matrix by its name. A matrix without a rate stands still.
     tokens, following : int array
-        Tokens and next tokens that the mean is over.
+        The tokens and next tokens of the mean.
     """
     e, u, still = factors.embedding[tokens], factors.unembedding[following], factors.still
     q = e @ factors.query

@@ -1,4 +1,4 @@
-"""A recorder beside a training that it does not run: it looks at log-spaced steps and disturbs nothing."""
+"""A recorder beside a training that it does not run: it looks at log-spaced steps and changes nothing."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Recorder", "watch"]
 
-_GROWTH = 1.25  # of one recorded step to the next
-_NAMED = 6  # heads that a warning names
-_REORDERED = 16  # sequences that are asked in another order, too
-_ANSWERS = ("attention", "entropy", "loss", "spread")  # of the columns, those that the weights alone decide
+_GROWTH = 1.25  # from one recorded step to the next
+_NAMED = 6  # the most heads that a warning names
+_REORDERED = 16  # sequences whose context is also asked in another order
+_ANSWERS = ("attention", "entropy", "loss", "spread")  # the columns that depend on the weights alone
 
 
 def watch(
@@ -62,7 +62,7 @@ def watch(
     path: str | os.PathLike | None = None,
     resume_at: int | None = None,
 ) -> Recorder:
-    """Record a training that runs elsewhere, to ask which theorems say something about it.
+    """Record a training that runs elsewhere, to ask which theorems apply to it.
 
     Parameters
     ----------
@@ -71,42 +71,42 @@ def watch(
         `yzflow_deep.Transformer`; anything else with ``attention`` and ``logits``.
     tokens : (n, T + 1) array of ints
         Sequences on which the model is looked at, the same at every step: the last column is the next token, the one
-        before it the query. They need not be among those that train it.
+        before it the query. They need not be training data.
     attention, logits : callable, optional
         (model, sequences (n, T)) -> attention, an array ([layers,] n, heads, T, T), or (n, heads, T) of the last query;
-        and logits of the next token, an array (n, [T,] next tokens). Both or none. Attention (n, T, T), which can be
-        one head or T of them, is told by asking about shorter sequences.
+        and logits of the next token, an array (n, [T,] next tokens). Both or none. For attention (n, T, T), one head or
+        T of them, an experiment with shorter sequences decides.
     parts : sequence of str, optional
-        What the model has besides one layer of attention and a linear decoder, in words ("a residual link"), and
-        besides what its kind is known to have; ``()`` if there is nothing. Default: it is not known, except of models
-        whose kind says it all, and statements that allow no other part stay open.
+        The model's parts, in words ("a residual link"), besides one layer of attention, a linear decoder and the known
+        parts of its kind; ``()`` if there are none. Default: unknown, unless the kind of model determines them;
+        statements that allow no other part then stay open.
     inputs : mapping, optional
         Further arguments of the model's forward, by name, as the training gives them: arrays with a row for each
-        sequence, such as ``attention_mask`` and ``position_ids``, (n, T), of sequences that are padded on the left.
-        What a mask (n, T) leaves out is no context. With ``attention`` and ``logits`` the model's forward gets them,
-        too.
+        sequence, such as ``attention_mask`` and ``position_ids``, (n, T), for sequences that are padded on the left.
+        Positions that a mask (n, T) leaves out are no context. With ``attention`` and ``logits`` the model's forward
+        gets them, too.
     every : "log" or int
-        At steps that grow by a quarter, or every so many.
+        Record at steps that grow by a quarter, or at every ``every``-th step.
     predict_at : "log" or sequence of int, optional
         Steps at which rivals' predictions are written into the recording, before the future is seen; "log": the first
-        record after each doubling. Default: none, and reports foresee from the past of a step afterwards.
+        record after each doubling. Default: none, and reports compute predictions afterwards from the past of a step.
     optimizer : torch.optim.Optimizer or yzflow.Optimizer, optional
-        Where ``step`` is called by hand. In a ``with`` block it is found by its own steps.
+        The optimizer, if ``step`` is called by hand. A ``with`` block finds it by its steps.
     rates : (float, float), optional
-        eta_Y and eta_Z per step, of a model that trains Y and Z. Default: derived from the learning rate and embedding,
-        query, key, value and output matrices of models whose kind is known, and not known elsewhere.
+        eta_Y and eta_Z per step, for a model that trains Y and Z. Default: derived from the learning rate and the
+        embedding, query, key, value and output matrices if the kind of model is known; else unknown.
     learning_rate : float, optional
-        Per step, of all weights, where no optimizer of PyTorch's is seen that has it.
+        Per step, of all weights, if no optimizer of PyTorch's with a rate is seen.
     batch_size : int, optional
-        Sequences of a step, where ``step`` is called by hand. In a ``with`` block they are counted.
+        Sequences of a step, if ``step`` is called by hand. A ``with`` block counts them.
     n_classes, n_tokens : int
-        How many next tokens and tokens are kept apart: the most frequent ones of ``tokens``.
+        How many next tokens and tokens have their own records: the most frequent ones of ``tokens``.
     path : path-like, optional
-        A file that is written at each recorded step. If it is there already, the recording goes on from its last step,
-        and the model has to be the one that was recorded there.
+        A file that is written at each recorded step. If it exists, the recording goes on from its last step, and the
+        model has to be the one that was recorded there.
     resume_at : int, optional
-        The step at which the model stands. Rows of the file after it are dropped, and one at it has to be of the model;
-        without a file the recording begins there. Default: the last step of the file, or 0.
+        The step of the model as given. Later rows of the file are dropped, and a row at this step has to match the
+        model; without a file the recording begins there. Default: the last step of the file, or 0.
 
     Returns
     -------
@@ -117,7 +117,7 @@ def watch(
     Raises
     ------
     ValueError
-        If an argument is invalid, the model is of no kind that is known, or the file is of another recording.
+        If an argument is invalid, the kind of model is not known, or the file is of another recording.
     """
     if (attention is None) != (logits is None):
         missing = "logits" if logits is None else "attention"
@@ -178,8 +178,8 @@ class Recorder:
     """Records a training; made by `yzflow.watch`.
 
     As a context manager it follows the steps of every optimizer of PyTorch's that holds a parameter of the model,
-    however the loop is written; in a loop without such one, call `step` after each step. Steps that a scaler of mixed
-    precision skips are none, and batches that are accumulated are one.
+    however the loop is written. In a loop without such an optimizer, call `step` after each step. A step that a scaler
+    of mixed precision skips does not count, and accumulated batches count as one.
     """
 
     def __init__(
@@ -205,7 +205,7 @@ class Recorder:
         self._training = Training(optimizer, positions_first=adapter.positions_first)
         self._path = None if path is None else checks.path("path", path)
         self._order = probe.orders(min(len(probe.tokens), _REORDERED))
-        self._unknown: set[tuple[int, ...]] = set()  # layers and heads whose attention was not known, and was told
+        self._unknown: set[tuple[int, ...]] = set()  # layers and heads with unknown attention that was warned of
         self._predict_at: str | tuple[int, ...] = () if predict_at is None else predict_at
         self._rows: list[dict[str, Any]] = []
         self._stored: list[xr.Dataset] = []
@@ -243,13 +243,16 @@ class Recorder:
 
     @property
     def _unseen(self) -> str:
-        """Why no step was seen, in words; empty if one was. As in the file, until a recording that goes on has one."""
+        """Why no step was seen, in words; empty if one was.
+
+        A resumed recording keeps the words of its file until then.
+        """
         if self._step > self._start or self._unseen_before is not None:
             return "" if self._step > self._start else str(self._unseen_before)
         return self._why()
 
     def _why(self) -> str:
-        """Why no step is seen, as far as it shows."""
+        """Why no step is seen, as far as is known."""
         names = " and ".join(self._training.strangers)
         why = [f"{names} holds no parameter of this model, of which it may train a copy"] if names else []
         now = sums(self.model)
@@ -261,7 +264,7 @@ class Recorder:
     def callback(self) -> Any:
         """A callback of Hugging Face's Trainer, which records while it trains: ``Trainer(.., callbacks=[..])``.
 
-        Of a Trainer that resumes, the recording goes on from its ``global_step``, as with ``resume_at``.
+        If the Trainer resumes, the recording goes on from its ``global_step``, as with ``resume_at``.
 
         Raises
         ------
@@ -274,19 +277,19 @@ class Recorder:
         """Go on from a step of a Trainer that resumes."""
         if step in (0, self._step):
             return
-        if self._unseen:  # what was looked at was the model before its weights were loaded
+        if self._unseen:  # the first look was at the model before its weights were loaded
             self._rows, self._start, self._sums = [], step, sums(self.model)
         self._stand(step, "resume_from_checkpoint")
 
     def step(self, model: Any = None, *, at: int | None = None) -> None:
-        """Count one step of a loop that nothing else counts, and record if it is one to be recorded.
+        """Count one step of a loop by hand, and record if it is due.
 
         Parameters
         ----------
         model : object, optional
-            The model after the step, where each step makes another object.
+            The model after the step, if each step makes another object.
         at : int, optional
-            The number of the step, of a checkpoint for example; it is recorded. Default: the next one.
+            The number of the step, of a checkpoint for example; it is recorded. Default: the next number.
 
         Raises
         ------
@@ -298,7 +301,7 @@ class Recorder:
         Warns
         -----
         UserWarning
-            Once, if the model answers to the last bit as at the step that was recorded before.
+            Once, if the model's answers equal those of the last record, to the last bit.
         """
         training = self._training
         if training.followed:
@@ -308,7 +311,7 @@ class Recorder:
         try:
             self.model = self.model if model is None else unwrapped(model)
             self._count(at, self._look if model is None else self._record)
-        except BaseException:  # what cannot be looked at is no step
+        except BaseException:  # a step that cannot be recorded does not count
             self.model, self._step = before
             raise
         if not self._said_equal and self._rows[-1]["step"] == self._step and self._equal_rows():
@@ -317,7 +320,7 @@ class Recorder:
             warnings.warn(f"{words}: are their weights equal? `step(model)` takes the new one", stacklevel=2)
 
     def _equal_rows(self) -> bool:
-        """Whether the model answered as at the record before."""
+        """True if the model's answers equal those of the record before."""
         if len(self._rows) < 2:
             return False
         last, before = self._rows[-1], self._rows[-2]
@@ -329,7 +332,7 @@ class Recorder:
             (look or self._look)()
 
     def _look(self) -> None:
-        """Record; what cannot be recorded is kept as a gap and said once, and the training goes on."""
+        """Record; an error is kept as a gap and told once, and the training goes on."""
         training = self._training
         if training.followed and not (training.sequences or self._batch or self._said_no_forward):
             self._said_no_forward = True
@@ -349,21 +352,21 @@ class Recorder:
             self._gaps[str(self._step)] = why
 
     def _follow(self, whole: bool) -> None:
-        """Count a step that was followed; if the model is another by now, a later one is recorded."""
+        """Count a step that was followed; if the model has changed since, a later step is recorded."""
         if whole:
             self._count()
         else:
             self._step += 1
 
     def _following(self) -> int:
-        """The next step that is recorded."""
+        """The next step to record."""
         growth = _GROWTH * self._step if self._every == "log" else self._step + int(self._every)
         at = self._predict_at
         wanted = [] if isinstance(at, str) else [one for one in at if one > self._step]
         return max(self._step + 1, min([math.ceil(growth), *wanted]))
 
     def _predict(self) -> None:
-        """Write what each rival foresees, if it is time to; one that ends in an error is left out, with a warning."""
+        """Write the predictions of each rival, if due; a rival that raises an error is left out, with a warning."""
         if self._predict_at == "log":
             due = self._step >= (2 * int(self._stored[-1]["asked"][0]) if self._stored else 1)
         else:
@@ -427,7 +430,7 @@ class Recorder:
         }
 
     def _tell_unknown(self, unknown: np.ndarray, nan: np.ndarray) -> None:
-        """Warn once of each layer and head, (layers, heads), whose attention on the context is not known."""
+        """Warn once of each layer and head, (layers, heads), with unknown attention on the context."""
         new = [at for at in map(tuple, np.argwhere(unknown).tolist()) if at not in self._unknown]
         if new:
             self._unknown.update(new)
@@ -457,7 +460,7 @@ class Recorder:
 
     @property
     def _kind_of_rates(self) -> str:
-        """Whether eta_Y and eta_Z are given, those of plain steps, or nominal."""
+        """The kind of eta_Y and eta_Z: given, of plain steps, or nominal."""
         if self._rates is not None:
             return "given"
         of = self._training.facts(self.model)
@@ -550,12 +553,12 @@ class Recorder:
         self._matrices = self._matrices or facts["matrices"]
 
     def _stand(self, step: int, name: str) -> None:
-        """Go on from a step at which the model stands: the record of it, if there is one, has to be of the model.
+        """Go on from the step of the model; if there is a record of this step, it has to match the model.
 
         Raises
         ------
         ValueError
-            If it is of another; ``name`` is the argument that says which it was to be.
+            If it does not; ``name`` is the argument with the step.
         """
         training = self._training
         last = self._step
@@ -579,13 +582,13 @@ class Recorder:
             self._record()
 
     def report(self, *, now: int | None = None, names: Any = None) -> WatchReport:
-        """Which theorems say something about the training, what they predicted at a step, and what came of it.
+        """Which theorems apply to the training, what rivals predicted at a step, and the outcome.
 
         Parameters
         ----------
         now : int, optional
-            The step of which the past is known. Default: the square root of the last one, the middle of the recording
-            on a logarithmic axis.
+            The step with the known past. Default: the square root of the last one, the middle of the recording on a
+            logarithmic axis.
         names : mapping, sequence, callable or tokenizer, optional
             Texts of tokens by their numbers; a tokenizer has ``decode`` or ``convert_ids_to_tokens``.
         """
@@ -597,7 +600,7 @@ class Recorder:
         return WatchReport(self.recording, now=now, names=names)
 
     def save(self, path: str | os.PathLike) -> Path:
-        """Write what was recorded until now; `yzflow_watch.recording.Recording.load` reads it."""
+        """Write the recording until now; `yzflow_watch.recording.Recording.load` reads it."""
         found = checks.path("path", path)
         self.recording.save(found)
         return found

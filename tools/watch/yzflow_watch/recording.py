@@ -1,4 +1,4 @@
-"""Recordings: attention and loss of a training that somebody else runs, over its steps."""
+"""Recordings: attention and loss over the steps of a training that somebody else runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["FORMAT", "Recording"]
 FORMAT = "yzflow-recording-1"
 _WHAT = KINDS[FORMAT]
 _OF_TOKENS = ("step", "layer", "head", "next_token", "token")
-LATER = PLACES  # what recordings of before do not have: NaN there
+LATER = PLACES  # absent from older recordings: NaN there
 AXES = {
     **dict.fromkeys(("attention", "gain"), _OF_TOKENS),
     **dict.fromkeys(("entropy", "by_token", "moved_by_order", "eta_y", "eta_z"), _OF_TOKENS[:3]),
@@ -36,7 +36,7 @@ LABELS = {
     "share": ("next_token", "token"),
     "query": ("next_token",),
 }
-_STORED = "stored_"  # before the names of predictions that were written while the training ran
+_STORED = "stored_"  # prefix of predictions that were written while the training ran
 JOINED: dict[str, Any] = {"join": "outer", "data_vars": "all", "coords": "minimal", "compat": "override"}
 _SCALARS = ("asked", "rival", "past", "facts_then")
 FACTS: dict[str, type | tuple[type, ...]] = {
@@ -47,7 +47,7 @@ FACTS: dict[str, type | tuple[type, ...]] = {
     "probe": str,
     "optimizer": (dict, type(None)),
 }
-# Facts that files written before do not have -> what is known of them there.
+# Facts that older files lack -> their values there.
 LATER_FACTS: dict[str, Any] = {
     "unseen": "",
     "parts_known": False,
@@ -105,17 +105,17 @@ class Recording:
     def facts(self) -> dict[str, Any]:
         """Kind and parts of the model, sizes of the probe, optimizers and batches.
 
-        ``unseen`` says why no step was seen, "" if one was. ``optimizer`` has the largest of each option of all
+        ``unseen`` says why no step was seen, "" if one was. ``optimizer`` has the largest value of each option over all
         ``optimizers``, and ``matrices`` the options for each matrix, by layer. ``gradients`` says if something changed
-        them before the step, and ``rates`` if eta_Y and eta_Z are "given", "of plain steps", or "nominal": plain steps
-        would have them at these learning rates, and the steps were no plain ones.
-        ``gaps`` has the error of each step whose record could not be made or written, and ``processes`` says how many
-        trained together, of which one was recorded.
+        them before the step. ``rates`` says if eta_Y and eta_Z are "given", "of plain steps", or "nominal": the rates
+        that plain steps would have at these learning rates, while the actual steps were not plain. ``gaps`` has the
+        error of each step whose record could not be made or written. ``processes`` says how many trained together; one
+        of them was recorded.
         """
         return copy.deepcopy(LATER_FACTS) | json.loads(self.dataset.attrs["facts"])
 
     def until(self, step: int) -> Recording:
-        """The past of a step: what was known then.
+        """The part of the recording until a step.
 
         Raises
         ------
@@ -136,12 +136,12 @@ class Recording:
         return self.dataset["asked"].values if "asked" in self.dataset else np.empty(0, dtype=int)
 
     def then(self, step: int) -> Recording:
-        """The past of a step, as it was known there: with the facts of then, if predictions were written at it.
+        """The part until a step, as it was known there: with the facts of then, if predictions were written at it.
 
         Raises
         ------
         ValueError
-            As `until`; or if predictions were written from another past than the one that stands here.
+            As `until`; or if predictions were written from another past than that in this recording.
         """
         past = self.until(step)
         if step not in self.asked:
@@ -154,21 +154,21 @@ class Recording:
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 of everything that was recorded and is known, predictions left out.
+        """SHA-256 of all records and facts, without predictions.
 
-        Whoever keeps that of a past elsewhere can show later that a prediction is older than what it foresees.
+        Keep the fingerprint of a past elsewhere: it can show later that a prediction is older than its subject.
         """
         found = hashlib.sha256(self.dataset.attrs["facts"].encode())
         for name, axes in sorted({**AXES, **LABELS}.items()):
             values = self.dataset[name].transpose(*axes).values
-            if name in LATER and np.isnan(values).all():  # as in a recording of before, whose fingerprint lacks it
+            if name in LATER and np.isnan(values).all():  # an older recording has a fingerprint without it
                 continue
             found.update(f"{name}{values.shape}".encode())
             found.update(np.ascontiguousarray(values, "<f8" if values.dtype.kind == "f" else "<i8").tobytes())
         return found.hexdigest()
 
     def stored(self, step: int) -> dict[str, xr.Dataset]:
-        """Rival -> what it foresaw at a step, written there; empty if nothing was."""
+        """Rival -> its prediction that was written at a step; empty if there is none."""
         if step not in self.asked:
             return {}
         found = {}
@@ -180,7 +180,7 @@ class Recording:
         return found
 
     def predicted(self, found: Mapping[str, xr.Dataset]) -> xr.Dataset:
-        """Predictions of rivals from all that is here, as they stand in the recording of what follows."""
+        """Predictions of rivals from this recording, in the form in which later recordings hold them."""
         rows = xr.concat(list(found.values()), "rival", **JOINED)
         rows = rows.rename({name: f"{_STORED}{name}" for name in rows.data_vars}).astype(np.float32)
         rows = rows.assign_coords(rival=list(found)).expand_dims(asked=[int(self.steps[-1])])
@@ -193,19 +193,19 @@ class Recording:
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> Recording:
-        """Read what `save` wrote.
+        """Read a file of `save`.
 
         Raises
         ------
         ValueError
             If a byte of the file is not as it was written, or it holds something else.
         FileNotFoundError
-            If there is none.
+            If there is no such file.
         """
         found = cls(netcdf.load_dataset(path, FORMAT, _WHAT))
         dataset = found.dataset
         facts = json_attribute(dataset, "facts", dict, path, _WHAT)
-        # Anybody can seal a file: what a report needs is looked for here.
+        # Anybody can seal a file: check the parts that a report needs.
         whole = all(name in dataset and dataset[name].dims == axes for name, axes in {**AXES, **LABELS}.items())
         numbers = whole and all(dataset[name].dtype.kind in "fiu" and dataset[name].size for name in {**AXES, **LABELS})
         known = all(isinstance(facts.get(name), kind) for name, kind in FACTS.items())

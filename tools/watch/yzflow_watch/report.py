@@ -1,4 +1,4 @@
-"""The report on a training that others ran: who was right, what was foreseen and came, which theorems speak of it."""
+"""The report on a training that others ran: who was right, predictions and outcomes, and theorems that apply."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ from yzflow_watch.recording import Recording
 __all__ = ["WatchReport"]
 
 _WIDTH = 100
-_SHOWN = 8  # statements that the text has a line for
+_SHOWN = 8  # the most statements with a line in the text
 _NULLS = tuple(one.name for one in rivals.NULLS)
 
 
 class WatchReport:
-    """Who was right about a recorded training, and which theorems speak of it; made by ``report`` of a recorder.
+    """Who was right about a recorded training, and the theorems that apply to it; made by ``report`` of a recorder.
 
     Attributes
     ----------
     recording : Recording
     now : int
-        The step of which the past is known: assumptions are evaluated there, and what follows is foreseen from there.
+        The step with the known past: assumptions are evaluated there, and later steps are predicted from there.
     stored : tuple of str
-        Rivals whose predictions were written at that step, before what followed was seen; others foresee from the past
-        of it now.
+        Rivals whose predictions were written at that step, before later steps were seen; other rivals predict now, from
+        the same past.
     names : dict
-        Text of each token that is kept apart.
+        Text of each token with its own record.
     """
 
     def __init__(self, recording: Recording, *, now: int | None = None, names: Any = None) -> None:
@@ -67,7 +67,7 @@ class WatchReport:
 
     @cached_property
     def places(self) -> dict[str, Place]:
-        """Name of each paper that looks at trainings -> where this one stands at the step."""
+        """Name of each paper that looks at trainings -> the place of this one at the step."""
         return {paper.name: watched(self._past) for paper, watched in parts("watched")}
 
     @cached_property
@@ -86,17 +86,17 @@ class WatchReport:
 
     @property
     def inside(self) -> tuple[str, ...]:
-        """Statements all of whose assumptions hold at the step."""
+        """Statements whose assumptions all hold at the step."""
         return tuple(name for name, one in self.applies.items() if one.inside)
 
     @cached_property
     def in_the_way(self) -> InTheWay:
-        """Assumptions that keep the most statements from applying, and who would speak without these."""
+        """Assumptions that stop the most statements, and the statements that would apply without these."""
         return InTheWay.of(self.applies)
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """Assumptions of which the recording knows too little."""
+        """Assumptions that the recording does not decide."""
         return tuple(dict.fromkeys(text for one in self.applies.values() for text in one.unknown))
 
     @property
@@ -107,7 +107,7 @@ class WatchReport:
 
     @property
     def headline(self) -> str:
-        """Which theorems speak of the training, or what stands in the way, in a sentence."""
+        """The theorems that apply to the training, or the obstacles, in a sentence."""
         if self.inside:
             return (
                 f"As far as the recording shows, the training is at step {self.now:,} inside the assumptions of "
@@ -124,12 +124,12 @@ class WatchReport:
 
     @property
     def _only_unknown(self) -> tuple[str, ...]:
-        """Statements of which nothing is known to be broken, and something is not known."""
+        """Statements with unknown assumptions and without broken ones."""
         return tuple(name for name, one in self.applies.items() if one.unknown and not one.broken)
 
     @property
     def right(self) -> str:
-        """Who was right about what followed the step: the sentence that a reader came for."""
+        """Who was right about the steps after ``now``, in a sentence."""
         steps = self.recording.steps
         unseen = self.recording.facts["unseen"]
         if unseen:
@@ -152,7 +152,7 @@ class WatchReport:
 
     @property
     def why_now(self) -> str:
-        """Reason for looking at this step, in a sentence."""
+        """The reason for this step, in a sentence."""
         steps = self.recording.steps
         if self._why is not None:
             return (
@@ -168,7 +168,7 @@ class WatchReport:
 
     @cached_property
     def rivals(self) -> dict[str, xr.Dataset]:
-        """Name of each theory -> what it foresees from the past of the step; the nulls come last.
+        """Name of each theory -> its predictions from the past of the step; the nulls come last.
 
         Predictions that were written at the step are taken from there.
         """
@@ -199,7 +199,7 @@ class WatchReport:
 
     @property
     def about_scores(self) -> str:
-        """How scores are to be read, and who was silent."""
+        """How to read the scores, and which theories made no prediction."""
         silent = ", ".join(name for name, found in self.scores.items() if not found)
         words = "Scores are Brier's: 0 is best, and 0.25 is even odds on a sign."
         return f"{words}{f' Silent: {silent}.' if silent else ''}"
@@ -210,7 +210,7 @@ class WatchReport:
         return None if self.now == self.recording.steps[-1] else rivals.outcome(self.recording, self.now)
 
     def foreseen(self) -> dict[str, tuple[str, list[list[str]]]]:
-        """Question -> what came, and a row for each theory that spoke of it: foreseen, came of that, score."""
+        """Question -> outcome, and a row for each theory with a prediction: prediction, its success, score."""
         if self.happened is None:
             return {}
         found = {}
@@ -232,7 +232,7 @@ class WatchReport:
 
     @property
     def text(self) -> str:
-        """The report as text: who was right, why this step, what was foreseen and came, and what stands in the way."""
+        """The report as text: who was right, the step, predictions and outcomes, and obstacles."""
         lines = [*_wrapped(self.right), "", *_wrapped(self.seen)]
         lines += ["", *_wrapped(self.why_now)] if self.why_now else []
         for words, (came, rows) in self.foreseen().items():
@@ -257,7 +257,7 @@ class WatchReport:
 
     @property
     def nearest(self) -> tuple[str, ...]:
-        """Statements that speak, or would speak without what stands in the way of the most, or are not known to."""
+        """Statements that apply, or would apply without the most frequent obstacles, or are not known to."""
         way = self.in_the_way
         found = self.inside or self._only_unknown or (*way.else_speak, *way.else_open)
         by_number = sorted(self.applies.values(), key=lambda one: len(one.broken) + len(one.unknown))
@@ -265,7 +265,7 @@ class WatchReport:
 
     @property
     def seen(self) -> str:
-        """Model and training as far as they are known, in a sentence."""
+        """The known facts on model and training, in a sentence."""
         facts, data = self.recording.facts, self.recording.dataset
         of = facts["optimizer"]
         last = self._past.dataset.isel(step=-1)
@@ -290,7 +290,7 @@ class WatchReport:
         return f"Seen: {'; '.join(said)}."
 
     def page(self, path: str | os.PathLike, *, layer: int | Sequence[int] = 0, head: int | Sequence[int] = 0) -> Path:
-        """Write the report as one page that works offline: the sentence, what was foreseen and came, and plots.
+        """Write the report as one page that works offline: headline, predictions and outcomes, and plots.
 
         Parameters
         ----------
@@ -306,7 +306,7 @@ class WatchReport:
         return Path(path)
 
     def _chosen(self, name: str, given: int | Sequence[int]) -> list[int]:
-        """Places on an axis of the recording, of one number or several."""
+        """Indices on an axis of the recording, from one number or several."""
         several = [given] if checks.is_number(given) else given
         found = checks.index_array(name, several, upper=self.recording.dataset.sizes[name])
         if not found.size:
@@ -314,7 +314,7 @@ class WatchReport:
         return [int(one) for one in found]
 
     def save(self, path: str | os.PathLike) -> None:
-        """Write the recording, from which the report is made again."""
+        """Write the recording, from which the report can be made again."""
         self.recording.save(path)
 
 

@@ -1,4 +1,4 @@
-"""A recording that goes on: the model is compared with the last record, and rows after the step where it stands go."""
+"""A recording that goes on: the model is compared with the last record, and later rows are dropped."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import numpy as np
 
 __all__ = ["difference", "sums"]
 
-_TOLERANCES = {2: 3e-2, 4: 1e-5, 8: 1e-9}  # bytes of a number of the model's -> what its answers may differ by
+_TOLERANCES = {2: 3e-2, 4: 1e-5, 8: 1e-9}  # bytes of a number -> tolerance of answers
 
 
 def difference(model: Any, here: dict[str, Any], there: dict[str, Any]) -> str:
-    """How far attention and loss of two records are from each other, in words; empty within rounding."""
+    """Differences of attention and loss between two records, in words; empty within rounding."""
     parameters = list(model.parameters()) if hasattr(model, "parameters") else []
     size = parameters[0].element_size() if parameters and hasattr(parameters[0], "element_size") else 4
     tolerance, found = _TOLERANCES.get(size, max(_TOLERANCES.values())), []
@@ -24,7 +24,7 @@ def difference(model: Any, here: dict[str, Any], there: dict[str, Any]) -> str:
 
 
 def sums(model: Any) -> np.ndarray | None:
-    """Two sums of each parameter, by which a change of the weights is seen; None where there are none of PyTorch's."""
+    """Two sums of each parameter, to notice a change of the weights; None if the model is none of PyTorch's."""
     if not hasattr(model, "state_dict"):
         return None
     values = [one.detach().float() for one in model.parameters() if one.is_floating_point()]

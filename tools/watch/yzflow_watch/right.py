@@ -1,7 +1,7 @@
-"""Who was right: what each theory foresaw of a training, what came of it, and whether a difference is more than chance.
+"""Who was right: the predictions of each theory, the outcomes, and whether differences are more than chance.
 
-An answer is 1 where a theory was right, 0 where it was wrong, and between the two where it took no side; NaN where it
-said nothing, or nothing came.
+An answer is 1 for a right prediction, 0 for a wrong one, and in between if the theory took no side; NaN without a
+prediction or an outcome.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = [
     "who_was_right",
 ]
 
-LEVEL = 0.01  # chance of a difference as large as one that is called more than chance
+LEVEL = 0.01  # significance level: a smaller probability is called more than chance
 _OPEN = "takes no side"
 WORDS = {
     "rises": "Who gains attention",
@@ -40,9 +40,9 @@ WORDS = {
 
 
 def answers(prediction: xr.Dataset, happened: xr.Dataset, name: str) -> np.ndarray:
-    """Answers of a prediction to a quantity, one for each thing that can be right: a token, for ``leads`` a next token.
+    """Answers of a prediction to a quantity, one for each case: a token, or for ``leads`` a next token.
 
-    Of several tokens that lead with equal odds each counts as likely as another.
+    If several tokens lead with equal odds, each gets an equal share.
     """
     said, true = prediction[name].values, happened[name].values
     if name == "leads":
@@ -55,7 +55,7 @@ def answers(prediction: xr.Dataset, happened: xr.Dataset, name: str) -> np.ndarr
 
 
 def _sides(prediction: xr.Dataset, happened: xr.Dataset, name: str) -> np.ndarray:
-    """Sides that were taken on things that came to pass: 1 for yes, 0 for no, 1/2 for neither; NaN elsewhere."""
+    """Predicted sides in cases with an outcome: 1 for yes, 0 for no, 1/2 for neither; NaN elsewhere."""
     said = np.where(np.isnan(happened[name].values), np.nan, prediction[name].values)
     return np.where(np.isnan(said), np.nan, 0.5 + 0.5 * np.sign(said - 0.5))
 
@@ -101,7 +101,7 @@ def came(happened: xr.Dataset, name: str) -> str:
 def rows(
     said: Mapping[str, xr.Dataset], happened: xr.Dataset, scores: Mapping[str, Mapping[str, float]], name: str
 ) -> list[list[str]]:
-    """Theory, what it foresaw, how much of it came, and its Brier score, for each that spoke of a quantity."""
+    """Theory, prediction, right cases, and Brier score, for each theory that predicts a quantity."""
     found = []
     for theory, score in scores.items():
         if name in score:
@@ -117,13 +117,13 @@ def _right(known: np.ndarray) -> int:
 
 
 def left_out(recording: Recording, now: int) -> int:
-    """Number of tokens that cannot be scored since their attention is no number at the step or at the end."""
+    """Number of tokens that are not scored, since their attention is NaN at the step or at the end."""
     ends = recording.dataset["gain"].sel(step=[now, int(recording.steps[-1])]).values
     return int((np.isnan(ends).any(axis=0) & present(recording)).sum())
 
 
 def by_group(given: np.ndarray, query: np.ndarray) -> np.ndarray:
-    """Mean of answers about tokens over each head and query, whose tokens move together: one axis, NaN without any."""
+    """Mean answer over the tokens of each head and query, which move together: one axis, NaN without any."""
     of = [given[:, :, query == one].reshape(*given.shape[:2], -1) for one in np.unique(query)]
     known = np.stack([np.isfinite(values).sum(axis=-1) for values in of])
     total = np.stack([np.nansum(values, axis=-1) for values in of])
@@ -131,7 +131,7 @@ def by_group(given: np.ndarray, query: np.ndarray) -> np.ndarray:
 
 
 def ahead(mine: np.ndarray, other: np.ndarray) -> bool:
-    """Whether answers are better than others by more than chance, in a sign test of those that differ."""
+    """True if answers are better than others by more than chance, in a sign test of unequal answers."""
     known = ~np.isnan(mine) & ~np.isnan(other)
     more, less = int((mine > other)[known].sum()), int((mine < other)[known].sum())
     return more > less and binomtest(more, more + less).pvalue <= LEVEL
@@ -140,21 +140,21 @@ def ahead(mine: np.ndarray, other: np.ndarray) -> bool:
 def who_was_right(
     said: Mapping[str, xr.Dataset], happened: xr.Dataset, nulls: Collection[str], query: np.ndarray
 ) -> tuple[str, str]:
-    """Two sentences about who gains attention: how many signs each theory foresaw, and whether that is chance.
+    """Two sentences about who gains attention: how many signs each theory predicted, and whether that is chance.
 
-    Tokens of one head and query move together, and so do next tokens that share them: a theory is ahead of another by
-    more than chance if its answers are better in the mean of so many heads and queries that a fair coin would side with
-    it at most once in a hundred times (`LEVEL`).
+    Tokens of one head and query move together, and so do next tokens with the same query. So answers are averaged over
+    each head and query. A theory is ahead of another by more than chance if it wins so many of these means that a fair
+    coin would do so at most once in a hundred times (`LEVEL`).
 
     Parameters
     ----------
     said : mapping
-        Theory -> what it foresaw.
+        Theory -> its predictions.
     happened : xarray.Dataset
-        As `yzflow_watch.rivals.outcome` gives it.
+        The result of `yzflow_watch.rivals.outcome`.
     nulls : collection of str
     query : (K,) array
-        Of each next token.
+        Query of each next token.
     """
     name = "rises"
     given = {theory: answers(of, happened, name) for theory, of in said.items() if name in of}
@@ -168,7 +168,7 @@ def who_was_right(
 
 
 def _counts(given: Mapping[str, np.ndarray], theories: Sequence[str], null: str) -> str:
-    """How many of how many signs each theory foresaw, the best first and equals together, and the best null."""
+    """How many of how many signs each theory predicted, the best first, equal ones together, and the best null."""
     right = {one: (_right(given[one]), int(np.isfinite(given[one]).sum())) for one in given}
     said: list[str] = []
     first = 0
@@ -187,7 +187,7 @@ def _counts(given: Mapping[str, np.ndarray], theories: Sequence[str], null: str)
 
 
 def _compared(given: Mapping[str, np.ndarray], theories: Sequence[str], nulls: Sequence[str]) -> str:
-    """Which theories are ahead of every null, and of the others, by more than chance."""
+    """The theories that are ahead of every null, and of the others, by more than chance."""
     groups = max(int(np.isfinite(found).sum()) for found in given.values())
     if 2.0 ** (1 - groups) > LEVEL:
         return f"Heads and queries whose tokens move together are too few ({groups}) to tell this from chance"

@@ -1,4 +1,4 @@
-"""Theories as rivals: what each foresees of a training from its past, and how right it was."""
+"""Theories as rivals: the predictions of each for a training from its past, and their scores."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ __all__ = [
 _HEADS = ("layer", "head")
 _TOKENS = (*_HEADS, "next_token", "token")
 QUANTITIES = {"rises": _TOKENS, "leads": _TOKENS, "sparser": _HEADS, "turns": (*_HEADS, "ahead")}
-_CLEAR = 0.1  # part of its size from which on a number has its sign for certain
+_CLEAR = 0.1  # from this part of its size on, the sign of a number is certain
 
 
 class Rival(Protocol):
-    """A theory of training that foresees.
+    """A theory of training that makes predictions.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Rival(Protocol):
     name: str
 
     def predict(self, recording: Recording) -> xr.Dataset:
-        """Probabilities of what follows, from the past that ``recording`` holds; what is left out is not foreseen.
+        """Probabilities of later events, from the past in ``recording``; missing quantities are not predicted.
 
         Returns
         -------
@@ -64,19 +64,19 @@ class Rival(Protocol):
 
 
 def present(recording: Recording) -> np.ndarray:
-    """Which tokens occur with which next token: (K, S)."""
+    """True for tokens that occur with a next token: (K, S)."""
     return recording.dataset["share"].values > 0
 
 
 def frequent(recording: Recording) -> np.ndarray:
-    """Which tokens are at least as frequent with a next token as the median of those that occur with it: (K, S)."""
+    """True for tokens at least as frequent with a next token as the median token that occurs with it: (K, S)."""
     share, here = recording.dataset["share"].values, present(recording)
     middle = np.array([np.median(row[has]) if has.any() else 0.0 for row, has in zip(share, here, strict=True)])
     return share >= middle[:, None]
 
 
 def said(recording: Recording, **given: np.ndarray) -> xr.Dataset:
-    """A prediction from arrays over the last axes of each quantity; missing axes in front are filled up."""
+    """A prediction from arrays over the last axes of each quantity; missing leading axes are broadcast."""
     data = recording.dataset
     found = {}
     for name, values in given.items():
@@ -92,10 +92,10 @@ def _shape(recording: Recording, axes: tuple[str, ...]) -> tuple[int, ...]:
 
 
 def odds(values: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """Probabilities that numbers are positive, where a theory gives the number and the size of what it is a sum of.
+    """Probabilities that numbers are positive, for a theory that gives each number and the size of its terms.
 
-    `SURE` from a tenth of the size on, and `SURE` of the opposite below minus that; in between, where the parts of the
-    number cancel, in proportion to it. Even odds where the size is 0.
+    `SURE` from a tenth of the size on, and 1 - `SURE` below minus that. In between, where the terms of the number
+    cancel, linear in the number. Even odds if the size is 0.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         clear = np.clip(np.where(size > 0, values / (_CLEAR * size), 0.0), -1.0, 1.0)
@@ -103,7 +103,7 @@ def odds(values: np.ndarray, size: np.ndarray) -> np.ndarray:
 
 
 def leader(scores: np.ndarray, recording: Recording) -> np.ndarray:
-    """`SURE` for the present token with the largest score of each next token, and what is left for the others."""
+    """`SURE` for the present token with the largest score of each next token; the others share the rest."""
     here = present(recording)
     best = np.where(here, scores, -np.inf).argmax(axis=-1)
     others = np.maximum(here.sum(axis=-1) - 1, 1)
@@ -113,7 +113,7 @@ def leader(scores: np.ndarray, recording: Recording) -> np.ndarray:
 
 
 class _Nothing:
-    """Null: nothing changes. Signs are even, who leads now leads, and entropy does not turn."""
+    """Null: nothing changes. Signs are even, the leader stays, and entropy does not turn."""
 
     name = "nothing changes"
 
@@ -136,9 +136,9 @@ class _Frequent:
 
 
 class _Anything:
-    """Null: signs are even, each token leads as likely as any other, and a turn is as likely in each doubling of time.
+    """Null: signs are even, all tokens are equally likely to lead, and a turn is as likely in each doubling of time.
 
-    Who is sure of a leader that does not come is worse than this one, which knows nothing.
+    A rival that is sure of a wrong leader scores worse than this null, which knows nothing.
     """
 
     name = "anything is as likely"
@@ -155,12 +155,12 @@ NULLS: tuple[Rival, ...] = (_Nothing(), _Frequent(), _Anything())
 def foreseen(rival: Rival, recording: Recording) -> xr.Dataset:
     """Predictions of a rival, checked: known quantities, shapes of the recording, probabilities.
 
-    Nothing is foreseen of attention that is no number in the end of the recording: NaN.
+    Predictions are NaN for attention that is NaN at the end of the recording.
 
     Raises
     ------
     ValueError
-        If it says something else.
+        If the rival returns something else.
     """
     found = rival.predict(recording)
     for name, values in found.data_vars.items():
@@ -178,10 +178,10 @@ def foreseen(rival: Rival, recording: Recording) -> xr.Dataset:
 
 
 def outcome(recording: Recording, now: int) -> xr.Dataset:
-    """Outcomes between a step and the end of a recording: 1 or 0 for each thing that can be foreseen.
+    """Outcomes between a step and the end of a recording: 1 or 0 for each event that can be predicted.
 
-    A gain that is the same at both ends, a lead that is shared, a turn that the recording is too short for, and
-    attention that is no number, say nothing: NaN.
+    NaN for a gain that is the same at both ends, for a shared lead, for a turn after the end of the recording, and for
+    attention that is NaN.
     """
     data = recording.dataset
     before, after = data.sel(step=now), data.isel(step=-1)
@@ -201,10 +201,10 @@ def outcome(recording: Recording, now: int) -> xr.Dataset:
 
 
 def score(prediction: xr.Dataset, happened: xr.Dataset) -> dict[str, float]:
-    """Brier score of each quantity that was foreseen: mean squared difference from what happened; 0 is best.
+    """Brier score of each predicted quantity: mean squared difference from the outcome; 0 is best.
 
-    That of ``leads`` is summed over the tokens of a next token, before the mean; that of ``turns``, a mean over the
-    multiples `AHEAD`, is a ranked probability score. A quantity of which nothing was said that has come to pass is left
+    The score of ``leads`` is summed over the tokens of a next token, before the mean; the score of ``turns``, a mean
+    over the multiples `AHEAD`, is a ranked probability score. A quantity without predictions of known outcomes is left
     out.
     """
     found = {}

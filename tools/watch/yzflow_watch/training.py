@@ -1,11 +1,12 @@
 """A training of PyTorch's that is followed by hooks: its steps, their sequences, its optimizers and rates.
 
-A step of the model is what its optimizers do after the same forwards. One that holds every parameter that trains ends
-it; where several share them it ends when one of them is about to step again, or to step after new forwards, or when
-the recording does, and is recorded then: the weights are those after the step until then.
+A step of the model is what its optimizers do after the same forwards. An optimizer with every trained parameter ends
+the step. If several share the parameters, the step ends when one of them is about to step again, or to step after new
+forwards, or when the recording ends. It is recorded then: the weights are those after the step until then.
 
-A forward belongs to a step if a backward pass has gone through it since gradients were empty: evaluation, evaluations
-before the last of a closure, the first pass of a step that needs two, and passes whose step a scaler skipped do not.
+A forward belongs to a step if a backward pass went through it since gradients were empty. So these do not count:
+evaluation, evaluations before the last of a closure, the first pass of a step that needs two, and passes whose step a
+scaler skipped.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ class Training:
     Attributes
     ----------
     optimizer : object or None
-        The one that was given.
+        The optimizer that was given.
     sequences : int
         Sequences of all steps.
     steps : int
-        Steps that sequences were counted of.
+        Number of steps whose sequences were counted.
     length : int
-        Of the longest sequences that train the model; 0 where none are seen.
+        Length of the longest sequences that train the model; 0 if none are seen.
     gradients : Gradients
     strangers : list of str
         Names of optimizers that stepped and hold no parameter of the model.
@@ -55,15 +56,15 @@ class Training:
         self._forget()
 
     def _forget(self) -> None:
-        """Forget what belongs to a step that has not ended."""
-        self._used: dict[int, int] = {}  # number of a forward that a backward pass went through -> its sequences
-        self._ended: set[int] = set()  # numbers of those whose backward pass has ended
+        """Forget the records of a step that has not ended."""
+        self._used: dict[int, int] = {}  # number of a forward with a backward pass -> its sequences
+        self._ended: set[int] = set()  # numbers of forwards whose backward pass has ended
         self._forwards = self._within = 0
         self._task = -1
         self._dropped = self._visible = False
-        self._inside: list[Any] = []  # optimizers whose step goes on
-        self._open: list[Any] = []  # optimizers that made the step that goes on
-        self._last: list[Any] = []  # and those of the one before
+        self._inside: list[Any] = []  # optimizers within their step
+        self._open: list[Any] = []  # optimizers of the current step of the model
+        self._last: list[Any] = []  # optimizers of the step before
 
     @property
     def followed(self) -> bool:
@@ -73,8 +74,8 @@ class Training:
     def follow(self, model: Any, count: Callable[[bool], None], due: Callable[[], bool]) -> None:
         """Call ``count`` after each step of the model by optimizers of PyTorch's that hold parameters of it.
 
-        Its argument is whether the model is now as it was at the end of the step. ``due`` says whether the next step
-        is one to be recorded.
+        Its argument is True if the model is now as it was at the end of the step. ``due`` says whether the next step is
+        to be recorded.
 
         Raises
         ------
@@ -100,7 +101,7 @@ class Training:
             self._handles += [one.register_hook(self._arrives) for one in self._trained()]
 
     def leave(self, *, whole: bool = True) -> None:
-        """Follow no steps any more; a step that goes on ends, and is recorded if ``whole``."""
+        """Follow no steps any more; the current step ends, and is recorded if ``whole``."""
         for handle in self._handles:
             handle.remove()
         self._handles = []
@@ -108,7 +109,7 @@ class Training:
         self._forget()
 
     def end(self, *, whole: bool = True) -> None:
-        """End the step that goes on, if there is one; the model is as it left it if ``whole``."""
+        """End the current step, if there is one; with ``whole``, the model is as that step left it."""
         if not self._open:
             return
         if self._last and not self._covered() and not any(one is other for one in self._open for other in self._last):
@@ -130,7 +131,7 @@ class Training:
     # Forwards and backward passes
 
     def _forward(self, model: Any, args: tuple, given: Mapping[str, Any], out: Any) -> None:
-        """Keep the sequences of a forward that may train the model, and how long they are."""
+        """Keep number and length of the sequences of a forward that may train the model."""
         import torch
 
         if not (self._handles and model.training and torch.is_grad_enabled()):
@@ -154,11 +155,11 @@ class Training:
             if tensor.grad_fn is not None:
                 try:
                     tensor.register_hook(arrives)
-                except RuntimeError:  # of a transform of functions, which has no hooks
+                except RuntimeError:  # in a transform of functions there are no hooks
                     self._used[number] = n
 
     def _arrives(self, grad: Any) -> None:
-        """See a backward pass begin, at the first gradient in it."""
+        """Notice the beginning of a backward pass, at its first gradient."""
         import torch
 
         task = torch._C._current_graph_task_id()
@@ -169,10 +170,10 @@ class Training:
             dropped = [self._used.pop(number) for number in self._ended if number in self._used]
             self._dropped = self._dropped or bool(dropped)
         queue = torch.autograd.Variable._execution_engine.queue_callback
-        queue(lambda: queue(self._leaves))  # after what else is done in the end, such as a mean over processes
+        queue(lambda: queue(self._leaves))  # after other callbacks, such as a mean over processes
 
     def _leaves(self) -> None:
-        """See a backward pass end."""
+        """Notice the end of a backward pass."""
         if self._handles:
             self._ended = set(self._used)
             self.gradients.keep(self._trained(), not self._last or self._due())
@@ -229,7 +230,7 @@ class Training:
                 self._last.append(optimizer)
                 self._say(f"{name} steps when a step has ended, after no forward of its own: it is not counted")
                 return
-            if self._forwards:  # without any the recorder says that it sees none
+            if self._forwards:  # without any, the recorder itself warns
                 self._say(f"{name} steps again after no forward of its own: each time is counted as a step")
         self._open.append(optimizer)
         self._within += sum(self._used.values())
@@ -241,7 +242,7 @@ class Training:
     # Rates
 
     def _groups(self) -> Iterator[tuple[str, list[Any], dict[str, Any]]]:
-        """Name, parameters and options of every group that was seen, the last one last."""
+        """Name, parameters and options of every group that was seen, the latest last."""
         taken = list(self._taken.values())
         if not taken and self.optimizer is not None and not isinstance(self.optimizer, Optimizer):
             taken = [(self.optimizer, _options(self.optimizer))]
@@ -264,9 +265,9 @@ class Training:
         return max((one["lr"] for one in self.options(model).values()), default=math.nan)
 
     def rates(self, weights: Mapping[str, Any], model: Any) -> dict[str, float] | float:
-        """Learning rate of each matrix, by what moved the weights: a factor of the gradients is one of the rate.
+        """Learning rate of each matrix, times the factor of its gradient if that was scaled.
 
-        Where matrices are not known by their parameters, the rate of all, and NaN if there are several.
+        If the parameters of matrices are not known: the rate of all, and NaN if there are several.
         """
         of = self.options(model)
         if not weights:
@@ -279,9 +280,9 @@ class Training:
         }
 
     def of_matrices(self, weights: Mapping[str, Any], model: Any) -> dict[str, dict[str, Any]]:
-        """Options of the optimizer for each matrix, and the factor of its gradient, NaN where it is changed otherwise.
+        """Options of the optimizer for each matrix, and the factor of its gradient, NaN if it was changed otherwise.
 
-        A matrix that no optimizer holds has none.
+        A matrix that no optimizer holds is left out.
         """
         of = self.options(model)
         return {
@@ -291,7 +292,7 @@ class Training:
         }
 
     def facts(self, model: Any) -> dict[str, Any]:
-        """Optimizers with their options, and whether gradients were changed: what a recording says of them."""
+        """Optimizers with their options, and the state of gradients: facts for a recording."""
         if isinstance(self.optimizer, Optimizer) and not self._taken:
             named = {"sgd": "SGD", "adam": "Adam", "adamw": "AdamW"}
             told = self.optimizer
@@ -311,7 +312,7 @@ class Training:
 
 
 def _tensors(value: Any) -> Iterator[Any]:
-    """Tensors in what a model gives: itself, or in tuples, lists and mappings."""
+    """Tensors in a model's output: the output itself, or in tuples, lists and mappings."""
     if hasattr(value, "grad_fn"):
         yield value
     elif isinstance(value, Mapping):
@@ -353,10 +354,10 @@ def trainer_callback(recorder: Any, leave: Callable[[], None], begin: Callable[[
         raise RuntimeError("a callback of the Trainer needs transformers") from None
 
     class Watching(TrainerCallback):
-        """Opens and closes a recorder with the training, whose step is the Trainer's."""
+        """Opens and closes a recorder with the training, and takes its step from the Trainer."""
 
         def on_train_begin(self, args: Any, state: Any, control: Any, **given: Any) -> None:
-            leave()  # a training that ended in an error, and said nothing
+            leave()  # close a training that ended in an error unnoticed
             begin(state.global_step)
             recorder.__enter__()
 

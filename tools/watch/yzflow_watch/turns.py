@@ -1,4 +1,4 @@
-"""Turns of the entropy of attention: when what gets sparser gets denser again, or the other way."""
+"""Turns of the entropy of attention: attention gets denser after it got sparser, or the other way round."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from yzflow_watch.recording import Recording
 
 __all__ = ["AHEAD", "SURE", "future", "heading", "odds_of_turn", "turn_of", "turned", "uniform_odds"]
 
-SURE = 0.9  # probability that a theory gives to what it says will happen
-AHEAD = (2, 4, 8, 16, 32, 64)  # a turn is foreseen to lie before these multiples of the step
-_BACK = 0.1  # part of the entropy's range so far that a turn has taken back
-_STILL = 0.01  # part of that range below which entropy stands still
+SURE = 0.9  # probability of an event that a theory predicts
+AHEAD = (2, 4, 8, 16, 32, 64)  # multiples of the step; a prediction says if a turn comes before each
+_BACK = 0.1  # a turn is a return by more than this part of the entropy's range so far
+_STILL = 0.01  # entropy stands still below this part of its range
 
 
 def _moment(recording: Recording) -> float:
@@ -25,10 +25,10 @@ def future(recording: Recording, *, points: int = 49) -> np.ndarray:
 
 
 def heading(recording: Recording) -> np.ndarray:
-    """Sign of the change of entropy in the last half of the steps, (layer, head); 0 where it stands still.
+    """Sign of the change of entropy in the last half of the steps, (layer, head); 0 if it stands still.
 
-    Standing still is less than a hundredth of the entropy's range so far, or no record in the first half; also where an
-    entropy so far is no number.
+    It stands still if the change is less than a hundredth of the entropy's range so far, if there is no record in the
+    first half, or if an earlier entropy is NaN.
     """
     steps, entropy = recording.steps, recording.dataset["entropy"].values
     before = np.flatnonzero(steps <= steps[-1] / 2)
@@ -39,11 +39,12 @@ def heading(recording: Recording) -> np.ndarray:
 
 
 def turned(recording: Recording, now: int) -> np.ndarray:
-    """Whether entropy has turned before each multiple in `AHEAD` of a step: (layer, head, ahead), 1 or 0.
+    """Outcome of a turn of entropy before each multiple in `AHEAD` of a step: (layer, head, ahead), 1 or 0.
 
-    It has turned when, against its `heading` at the step, it has come back from its extreme since then by more than a
-    tenth of its range until then. NaN where it stood still at the step, where the recording ends before, whatever the
-    outcome, so that what is scored does not depend on it, and where entropy is no number before.
+    Entropy has turned when, against its `heading` at the step, it has come back from its extreme since then by more
+    than a tenth of its range until then. NaN if it stood still at the step, or is NaN before the multiple. NaN also if
+    the recording ends before the multiple, whatever the outcome, so that the choice of scored events does not depend on
+    it.
     """
     steps, entropy = recording.steps, recording.dataset["entropy"].values
     towards = heading(recording.until(now))
@@ -62,15 +63,15 @@ def turned(recording: Recording, now: int) -> np.ndarray:
 
 
 def turn_of(times: np.ndarray, entropy: np.ndarray, towards: np.ndarray) -> np.ndarray:
-    """Time of the extreme of an entropy that is foreseen, in the direction of each head; infinite if it is the end.
+    """Time of the extreme of a predicted entropy, in the direction of each head; infinite if it is at the end.
 
     Parameters
     ----------
     times : (times,) array
-        As `future` gives them.
+        The times of `future`.
     entropy : (.., times) array
     towards : (..) array
-        As `heading` gives it; NaN is returned where it is 0.
+        The result of `heading`; NaN is returned where it is 0.
     """
     place = (towards[..., None] * entropy).argmax(axis=-1)
     found = np.where(place == len(times) - 1, np.inf, times[place])
@@ -78,10 +79,10 @@ def turn_of(times: np.ndarray, entropy: np.ndarray, towards: np.ndarray) -> np.n
 
 
 def odds_of_turn(at: np.ndarray, recording: Recording) -> np.ndarray:
-    """Probabilities (.., ahead) of a turn before each multiple in `AHEAD`, from the time at which it is foreseen.
+    """Probabilities (.., ahead) of a turn before each multiple in `AHEAD`, from its predicted time.
 
-    Between 1 - `SURE` and `SURE`, even at the time itself, and logistic in the logarithm of time over ln 2. Infinite
-    times are no turn, and NaN is nothing said.
+    They lie between 1 - `SURE` and `SURE`, are even at the predicted time, and are logistic in the logarithm of time
+    over ln 2. An infinite time means no turn, and NaN no prediction.
     """
     late = (np.log(np.array(AHEAD) * _moment(recording)) - np.log(at)[..., None]) / np.log(2)
     return (1 - SURE) + (2 * SURE - 1) * expit(late)

@@ -1,4 +1,4 @@
-"""Care for a training beside a look at its model: state, random numbers, compiled code, copies and processes."""
+"""Care for a training while its model is looked at: state, random numbers, compiled code, copies and processes."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from dynamics.support import checks
 
 __all__ = ["Forwards", "Hook", "processes", "untouched", "unwrapped"]
 
-_WRAPPERS = {"DistributedDataParallel", "DataParallel"}  # whose forwards are calls to other processes and devices
+_WRAPPERS = {"DistributedDataParallel", "DataParallel"}  # a forward of these calls other processes and devices
 _SHARDED = {"FullyShardedDataParallel", "FSDPModule"}
 _looked_at: list[Any] = []
 
 
 @contextlib.contextmanager
 def untouched(model: Any) -> Iterator[None]:
-    """A look at a model, after which its modules and the random numbers of the process are what they were.
+    """A context for a look at a model: afterwards its modules and the random numbers of the process are as before.
 
-    Modes, buffers and other attributes are put back, and Python's, NumPy's and PyTorch's own generators. Compiled code
-    of PyTorch's is not asked but the Python from which it was made, so that nothing is compiled for a look.
+    Modes, buffers and other attributes are put back, and Python's, NumPy's and PyTorch's own generators. Instead of
+    compiled code of PyTorch's, its Python source runs, so that nothing is compiled for a look.
     """
     if any(model is one for one in _looked_at):  # a look inside a look
         yield
         return
-    legacy = np.random  # its one generator is what a model may draw from
+    legacy = np.random  # a model may draw from its global generator
     with contextlib.ExitStack() as after:
         after.callback(random.setstate, random.getstate())
         after.callback(legacy.set_state, legacy.get_state())
@@ -69,11 +69,11 @@ def _put_back(
         held.clear()
         held.update(entries)
     for held, value in tensors:
-        held.data.copy_(value)  # by `data`, which tells autograd of no change
+        held.data.copy_(value)  # by `data`, unseen by autograd
 
 
 class Hook:
-    """A hook that compiled code leaves out; copies and files of what holds it have one that does nothing."""
+    """A hook that compiled code leaves out; copies and pickles of its owner have a hook that does nothing."""
 
     def __init__(self, act: Callable[..., None]) -> None:
         self._act = act
@@ -86,13 +86,13 @@ class Hook:
         torch.compiler.disable(self._act)(*given)
 
     def __reduce__(self) -> tuple[Any, tuple[Any, str]]:
-        return getattr, (contextlib.nullcontext(), "__exit__")  # which does nothing, whatever it is given
+        return getattr, (contextlib.nullcontext(), "__exit__")  # does nothing for any arguments
 
 
 class Forwards:
-    """Calls of a module of PyTorch's, said after each.
+    """Calls of a module of PyTorch's; ``seen`` is called after each.
 
-    Hooks are parts of compiled code: of a module that was compiled in place, or is called by its compiled wrapper, the
+    Hooks are parts of compiled code. So if a module was compiled in place, or is called by its compiled wrapper, the
     call itself is followed.
     """
 
@@ -100,7 +100,7 @@ class Forwards:
         self._module, self._seen, self._inside = module, seen, False
         self._handle = module.register_forward_hook(Hook(self._said), with_kwargs=True)
         self._swapped: list[tuple[Any, str, Any, Any]] = []
-        from torch._dynamo.eval_frame import OptimizedModule  # which every optimizer imports
+        from torch._dynamo.eval_frame import OptimizedModule  # every optimizer imports it
         from torch.nn import Module
 
         self._swap(OptimizedModule, "__call__", lambda wrapper, *args: getattr(wrapper, "_orig_mod", None))
@@ -133,7 +133,7 @@ class Forwards:
             self._seen(module, args, given, out)
 
     def _swap(self, owner: Any, name: str, of: Callable[..., Any]) -> None:
-        """Put a function in place of one that calls a module, which says so after."""
+        """Replace a function that calls a module by one that also calls ``seen`` afterwards."""
         import torch
 
         before, bound = getattr(owner, name), isinstance(owner, type)
@@ -165,12 +165,12 @@ def processes() -> int:
 
 
 def unwrapped(model: Any) -> Any:
-    """The model inside wrappers of PyTorch's that compile it or share out its batches, which one process can ask.
+    """The model inside PyTorch's wrappers for compilation or data parallelism.
 
     Raises
     ------
     ValueError
-        If its weights are shared out among processes, so that a forward in one of them would wait for the others.
+        If its weights are sharded among processes: a forward in one process would wait for the others.
     """
     while True:
         kinds = {one.__name__ for one in type(model).__mro__}

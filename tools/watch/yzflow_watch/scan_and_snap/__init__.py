@@ -1,1 +1,1 @@
-"""Scan and Snap beside a training: where it stands in the paper's assumptions, and what the theory foresees of it."""
+"""Scan and Snap beside a training: its place in the paper's assumptions, and the theory's predictions."""

@@ -1,4 +1,4 @@
-"""Rivals of this paper's layer: what its flows, finite sequences and Adam foresee of a training that others run."""
+"""Rivals from this paper's layer: predictions of its flows, of finite sequences and of Adam for a recorded training."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from yzflow_watch.rivals import (
 )
 from yzflow_watch.scan_and_snap.watched import place
 
-_SIGNED = ("Adam", "AdamW", "Adamax", "NAdam", "sign")  # optimizers whose first step is the sign of the gradient
-_SMALL = 1e-3  # entries of Y after a step that leaves alpha at 1/M
+_SIGNED = ("Adam", "AdamW", "Adamax", "NAdam", "sign")  # optimizers with the gradient's sign as first step
+_SMALL = 1e-3  # entries of Y after a step; alpha stays at 1/M
 
 
 def _gain(values: np.ndarray, setting: Setting, recording: Recording) -> np.ndarray:
-    """Gains of the tokens of each next token, (.., K, S), where logits by query and token are ``values``."""
+    """Gains of the tokens of each next token, (.., K, S), from logits ``values`` by query and token."""
     logits = values[..., setting.classes.query, :]
     share = recording.dataset["share"].values
     return gains(share * np.exp(logits - logits.max(axis=-1, keepdims=True)), share)
 
 
 class Predicted:
-    """Predictions of a flow of this paper's layer, on the classes of the recording and from zero.
+    """Predictions of a flow of this paper's layer, on the recording's classes and from zero.
 
     Attributes
     ----------
@@ -51,9 +51,9 @@ class Predicted:
         self.name, self.decoder = name, decoder
 
     def predict(self, recording: Recording) -> xr.Dataset:
-        """Who gains between now and twice now, and leads then; attention gets sparser, and when it turns.
+        """Who gains between now and twice now, and leads then; attention gets sparser; and when it turns.
 
-        Without a setting, nothing.
+        Without a setting, no prediction.
         """
         setting = place(recording).setting
         if setting is None:
@@ -88,17 +88,17 @@ def _entropy(attention: np.ndarray) -> np.ndarray:
 
 
 class FiniteSequences:
-    r"""First moves of attention where sequences have T tokens: those of T -> infinity, and a term of order 1/T.
+    r"""First moves of attention for sequences of T tokens: those of T -> infinity, and a term of order 1/T.
 
     From zero, in units of eta_Y eta_Z t^2/2, the logits of the full gradient are ``initial_drift`` of the classes,
     which has Theorem 2's signs, plus p_n^2 (1 - 1/M)/(T - 1) times `finite_length_first_moves` for each next token n of
-    the query: exact to this order as far as classes share no tokens. Odds get even where the two parts cancel.
+    the query. This is exact to this order if classes share no tokens. Odds get even where the two parts cancel.
     """
 
     name = "finite sequences"
 
     def predict(self, recording: Recording) -> xr.Dataset:
-        """Who gains, and who leads. Without a setting, nothing."""
+        """Who gains, and who leads. Without a setting, no prediction."""
         setting = place(recording).setting
         if setting is None or setting.length is None or setting.length < 2:
             return said(recording)
@@ -121,25 +121,25 @@ class FiniteSequences:
 
 
 def _centred(moves: np.ndarray, share: np.ndarray) -> np.ndarray:
-    """Moves of logits (K, S) as moves of gains: less their mean over each next token's own shares."""
+    """Moves of logits (K, S) as moves of gains: minus their mean over the shares of each next token."""
     weights = share / share.sum(axis=1, keepdims=True)
     found: np.ndarray = moves - (weights * moves).sum(axis=1, keepdims=True)
     return found
 
 
 class FirstStep:
-    """Signs of the gradient of Z after one step of Adam on Y from zero, on the classes of the recording.
+    """Signs of the gradient of Z after one step of Adam on Y from zero, on the recording's classes.
 
-    That step gives each entry of Y the same size, so that a token says as much for a next token as any other, whatever
-    its frequency. Adam's steps on Z have equal sizes, too: tokens with a positive slope gain and others lose, unless
-    all of a next token have one sign. Of the first step; that the signs last was measured, and not derived. Speaks of
-    optimizers whose first step is the sign of the gradient alone.
+    This step gives all entries of Y the same size, so that each token counts equally for a next token, whatever its
+    frequency. Adam's steps on Z have equal sizes, too. So tokens with a positive slope gain and others lose, unless all
+    tokens of a next token have one sign. Derived for the first step; that the signs last was measured. Predicts only
+    for optimizers whose first step is the sign of the gradient.
     """
 
     name = "Adam's first step"
 
     def predict(self, recording: Recording) -> xr.Dataset:
-        """Who gains; one of those leads, each as likely as the others. Under other optimizers, nothing."""
+        """Who gains; the gaining tokens lead with equal odds. For other optimizers, no prediction."""
         of, setting = recording.facts["optimizer"], place(recording).setting
         if setting is None or of is None or of["name"] not in _SIGNED:
             return said(recording)
@@ -161,7 +161,7 @@ class FirstStep:
 
 
 def _rounded(slopes: np.ndarray) -> np.ndarray:
-    """Slopes without what is left of those that cancel."""
+    """Slopes, with zero for those that cancel up to rounding."""
     return np.where(np.abs(slopes) > 1e-10 * np.abs(slopes).max(), slopes, 0.0)
 
 

@@ -1,4 +1,4 @@
-"""A training that others run, as Scan and Snap sees it: where it stands among the assumptions."""
+"""The place of a recorded training among the assumptions of Scan and Snap."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from yzflow_watch.gradients import CHANGED, LEFT, TOLD
 from yzflow_watch.places import Place, but, least, plain_steps
 from yzflow_watch.recording import Recording
 
-# The numbers that stand for "nothing" and "all" where something was measured.
+# The limits of "nothing" and "all" for measured assumptions.
 MOVED = 0.1  # share of attention that another order of the context moves
 EXPLAINED = 0.9  # share of the variance of ln attention that (query, token) explains
 ONE_QUERY = 0.99  # share of the sequences of a next token that have its most frequent query
 START = 0.1  # logits at the start
 OTHER_PARTS = "no part besides those that are known (`parts=` names all, `parts=()` says that there is none)"
-CHANCE = 1e-3  # of numbers of sequences that are as unequal as these, if next tokens are equally likely
+CHANCE = 1e-3  # probability of counts as unequal as these, if next tokens are equally likely
 
 
 def place(recording: Recording) -> Place:
     """Margins of the paper's assumptions at the last step of a recording.
 
-    The classes are the recording's next tokens with the frequencies of the tokens that are kept apart. What the
-    recording measures, such as how far another order of the context moves attention, stands in the place of what a
-    simulation of this paper's layer would be told.
+    The classes are the recording's next tokens, with the frequencies of the recorded tokens. Measured values replace
+    arguments of a simulation; for example, how far another order of the context moves attention replaces the argument
+    on positions.
     """
     facts, last, first = recording.facts, recording.dataset.isel(step=-1), recording.dataset.isel(step=0)
     share = recording.dataset["share"].values
@@ -55,7 +55,7 @@ def place(recording: Recording) -> Place:
 
 
 def _rates(last: xr.Dataset) -> tuple[tuple[float, float], tuple[str, ...]]:
-    """eta_Y and eta_Z in the mean over heads, and the names of those that are not known of every head."""
+    """eta_Y and eta_Z, mean over heads, and the names of those that are unknown for some head."""
     found = tuple(float(last[name].values.mean()) for name in ("eta_y", "eta_z"))
     known = tuple(rate if math.isfinite(rate) and rate > 0 else 1.0 for rate in found)
     return (known[0], known[1]), tuple(
@@ -64,7 +64,7 @@ def _rates(last: xr.Dataset) -> tuple[tuple[float, float], tuple[str, ...]]:
 
 
 def _layer(recording: Recording) -> dict[str, float]:
-    """The layer of the paper: one attention by tokens, and a linear decoder of what it gathers."""
+    """The layer of the paper: one attention by tokens, and a linear decoder of the attended vector."""
     data, facts = recording.dataset, recording.facts
     last, layers, heads = data.isel(step=-1), data.sizes["layer"], data.sizes["head"]
     found = {
@@ -78,20 +78,21 @@ def _layer(recording: Recording) -> dict[str, float]:
 
 
 def _order(last: xr.Dataset) -> dict[str, float]:
-    """No positions, as far as another order of the context leaves attention where it was."""
+    """No positions, measured by the change of attention with another order of the context."""
     return {assumptions.NO_POSITIONS.text: _below(MOVED, last["moved_by_order"].values)}
 
 
 def _below(limit: float, sizes: np.ndarray | float) -> float:
-    """Margin of sizes that must be below a limit; NaN as `least` has it."""
+    """Margin of sizes that must be below a limit; NaN as in `least`."""
     with np.errstate(divide="ignore"):
         return least(limit / np.atleast_1d(np.abs(sizes)))
 
 
 def _equal(counts: list[int]) -> dict[str, float]:
-    """Next tokens equally likely, as far as the numbers of their sequences show it: Pearson's chi-squared.
+    """Next tokens equally likely, tested by the numbers of their sequences: Pearson's chi-squared.
 
-    The margin is the value that equally likely ones exceed with the probability `CHANCE`, over the value found.
+    The margin is the value that equally likely next tokens exceed with the probability `CHANCE`, divided by the value
+    found.
     """
     mean = sum(counts) / len(counts)
     found = sum((count - mean) ** 2 for count in counts) / mean
@@ -100,7 +101,7 @@ def _equal(counts: list[int]) -> dict[str, float]:
 
 
 def _training(facts: dict[str, Any]) -> dict[str, float]:
-    """Plain gradient steps: momentum, weight decay and what changes the gradient before the step break it."""
+    """Plain gradient steps: momentum, weight decay and changes of the gradient before the step break it."""
     of, gradients, text = facts["optimizer"], facts["gradients"], "plain gradient steps"
     plain = plain_steps(of)
     if plain is False:
@@ -116,7 +117,7 @@ def _named(of: dict[str, Any]) -> str:
 
 
 def _start(first: xr.Dataset, present: np.ndarray) -> dict[str, float]:
-    """Zero start, as far as logits show it: those of next tokens, and those of the tokens that are ``present``."""
+    """Zero start, measured by the logits of next tokens, and by those of the tokens that are ``present``."""
     found = {
         assumptions.ZERO_DECODER.text: first["spread"].values,
         assumptions.ZERO_ATTENTION.text: first["gain"].values[..., present],
