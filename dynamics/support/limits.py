@@ -6,7 +6,6 @@ from collections.abc import Callable
 from contextlib import ContextDecorator
 from contextvars import ContextVar
 from dataclasses import dataclass, fields
-from functools import partial
 from typing import Any
 
 from dynamics.support import checks
@@ -90,10 +89,11 @@ def current() -> Limits:
 
 
 def carried(function: Callable) -> Callable:
-    """A function that runs under the limits of here in another thread or process, too."""
-    return partial(_under, current(), function)
+    """A function that runs under the limits of here in another thread, too."""
+    limits = current()
 
+    def under(*arguments: Any) -> Any:
+        with limits:
+            return function(*arguments)
 
-def _under(limits: Limits, function: Callable, *arguments: Any) -> Any:
-    with limits:
-        return function(*arguments)
+    return under

@@ -23,7 +23,7 @@ from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Any, cast
 
 from dynamics.support import checks
-from dynamics.support.limits import carried
+from dynamics.support.limits import current
 from yzflow.sweeps import runs
 from yzflow.sweeps.runs import Here, Result, Task
 
@@ -71,7 +71,7 @@ class Workers:
     ) -> None:
         self.task = task
         fields = () if executor is None and task.threads else _fields(words)
-        self.here = Here(task, fields, tuple(words), dict(parts or {}))
+        self.here = Here(task, fields, tuple(words), dict(parts or {}), current())
         self._own = executor is None
         if executor is not None and not isinstance(executor, Executor):
             raise checks.reject("executor", "be a concurrent.futures.Executor or None", checks.brief(executor))
@@ -127,7 +127,7 @@ class Workers:
         # A pool starts its processes when something is submitted.
         pool = isinstance(self._executor, ProcessPoolExecutor)
         with starting_processes() if pool else nullcontext():
-            return cast(Executor, self._executor).submit(carried(function), *arguments)
+            return cast(Executor, self._executor).submit(function, *arguments)
 
     def restart(self) -> None:
         """Replace a pool whose worker died."""

@@ -19,6 +19,7 @@ import numpy as np
 from dynamics.support import checks, content
 from dynamics.support.canonical import digest
 from dynamics.support.content import Content
+from dynamics.support.limits import Limits
 from dynamics.support.origins import OURS, outside
 from dynamics.support.provenance import machine
 from dynamics.version import __version__
@@ -182,12 +183,14 @@ class Here(NamedTuple):
     words : collection of str
     parts : mapping of str to str
         `Task.content` of these words.
+    limits : Limits
     """
 
     task: Task
     fields: Sequence[Field] = ()
     words: Collection[str] = ()
     parts: Mapping[str, str] = MappingProxyType({})
+    limits: Limits = Limits()
 
 
 class OtherCodeError(ValueError):
@@ -237,7 +240,8 @@ def run_chunk(here: Here, jobs: Sequence[tuple[dict, int]]) -> list[Result]:
     until = time.monotonic() + CHUNK_SECONDS
     results = []
     for configuration, seed in jobs:
-        results.append(run(here.task, configuration, seed))
+        with here.limits:
+            results.append(run(here.task, configuration, seed))
         if time.monotonic() >= until:
             break
     return results
