@@ -81,7 +81,7 @@ def gradient_flow_ensemble(
         with the dimension ``setting``, or an `xarray.DataArray`; they are broadcast against each other, by name.
         ``distinct`` has the dimension ``distinct_token`` besides, as its only or last one.
         In a sequence ``data`` may be anything that `gradient_flow` takes. What is not of Theorem 4's setting is
-        integrated one after the other, by scipy.
+        integrated one after the other.
     t_end : float
         Last time, in SGD steps. A flow depends on rates times time alone: to give each member a unit of time of its
         own, multiply its rates with it.

@@ -20,7 +20,7 @@ from typing import cast
 import numpy as np
 
 from dynamics._engine import slopes, stage_sums
-from dynamics._engine.slopes import Bind, Within, place, polynomial, run
+from dynamics._engine.slopes import Bind, Polynomial, Within, place, run
 from dynamics._engine.tableau import EXTENDED, STAGES, D
 from dynamics._model import factored
 from dynamics.fields.full import Full
@@ -175,4 +175,4 @@ class Factored:
     def within(self, moments: np.ndarray, size: float, old: np.ndarray, state: np.ndarray) -> Within:
         run(self, STAGES + 1, EXTENDED, moments, size, old)
         first, last, *dense = self._sums(np.stack([*np.eye(EXTENDED)[[0, STAGES]], *D]))
-        return polynomial(size, old, state, first, last, np.stack(dense))
+        return Polynomial(size, old, state, first, last, np.stack(dense))

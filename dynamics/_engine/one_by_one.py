@@ -1,20 +1,32 @@
-"""A flow of any data as a member of an ensemble: the systems of `gradient_flow`, integrated by scipy's DOP853."""
+"""A flow of any data as a member of an ensemble: the systems of `gradient_flow`, integrated by calls."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
-import scipy  # which imports its integrators when they are first used
 
 from dynamics._engine import lanes as ensemble
+from dynamics._engine.drive import drive, into
+from dynamics._engine.slopes import Called, Polynomial
+from dynamics._engine.steps import NOT_FINITE, TOO_SMALL, Dop853, Inside
 from dynamics._model.objective import Objective
 from dynamics.bags import Bags
 from dynamics.fields.system import Setting
 from dynamics.fields.table import entry_of, system_for
 from dynamics.layer import Layer
 from dynamics.observables import Support
+
+_TOO_LONG = "too many evaluations"
+# Why there is no further step -> what a member says.
+_STATUS = {
+    None: ensemble.DONE,
+    TOO_SMALL: ensemble.STEP_TOO_SMALL,
+    NOT_FINITE: ensemble.NOT_FINITE,
+    _TOO_LONG: ensemble.TOO_LONG,
+}
 
 
 @dataclass(frozen=True)
@@ -103,54 +115,72 @@ def integrate(
         return found
     where = system.z_places(entries.query, entries.token)
 
-    def right_hand_side(_: float, state: np.ndarray) -> np.ndarray:
-        found.evaluations += 1
-        return system.derivative(state)
+    def bind(state: np.ndarray, out: np.ndarray) -> Callable[[float], None]:
+        def evaluate(_: float) -> None:
+            found.evaluations += 1
+            out[:] = system.derivative(state)
 
+        return evaluate
+
+    def exceeded(steps: Dop853, _: float) -> str | None:
+        return _TOO_LONG if found.evaluations > ensemble.MOST_EVALUATIONS else None
+
+    states = np.empty((times.size, system.initial.size))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         if not np.isfinite(system.derivative(system.initial)).all():
             found.status = ensemble.NOT_FINITE_AT_START
             return found
-        solver = scipy.integrate.DOP853(right_hand_side, 0.0, system.initial, end, rtol=rtol, atol=atol)
-        recorded, after = 0, np.abs(solver.f[where])
-        speed, last = np.zeros(n), None
-        step: Any = None
-        while solver.status == "running":
-            before, speed = speed, after
-            message = solver.step()
-            found.reached = float(solver.t)
-            if message:
-                found.status = ensemble.STEP_TOO_SMALL
-            elif not np.isfinite(solver.y).all():
-                found.status = ensemble.NOT_FINITE
-            elif found.evaluations > ensemble.MOST_EVALUATIONS:
-                found.status = ensemble.TOO_LONG
-            if found.status != ensemble.DONE:
-                return found
-            after = np.abs(solver.f[where])
-            due = recorded < times.size and times[recorded] <= solver.t
-            needed = (speed > 0) & (speed >= before) & (speed >= after) & (speed >= 0.9 * found.peak[1]) & peaks
-            # A peak is looked for in the steps on both sides of the fastest state: one that speeds up is kept.
-            step = solver.dense_output() if due or needed.any() or (peaks and (after >= speed).any()) else None
-            for kind in np.flatnonzero(needed & (last is not None)):
-                for part in (last, step):
-                    _fastest(part, where[kind], found.peak[:, kind])
-            while recorded < times.size and times[recorded] <= solver.t:
-                state = np.ascontiguousarray(step(times[recorded]))
-                layer = system.layer(state)
-                found.z[recorded] = layer.Z[entries.query, entries.token]
-                found.velocity[recorded] = system.observe(state[None]).velocity[0][entries.query, entries.token]
-                found.attention[recorded] = entries.support.attention(layer.sparse_attention(bags))
-                found.loss[recorded] = layer.loss(bags)
-                recorded += 1
-            last = step
-    rising = after > found.peak[1]
-    found.peak[:, rising] = np.stack([np.full(n, np.nan), after])[:, rising]
+        slopes = Called(bind, system.initial.size)
+        steps = Dop853(slopes, end, system.initial, rtol=rtol, atol=atol)
+        fastest = Fastest(slopes.last, where, found.peak)
+        within = fastest.within if peaks else None
+        done, reason = drive(steps, times, into(states), exceeded, within=within, until=end)
+        if reason not in _STATUS:
+            raise ValueError(reason)  # of a field from outside
+        found.reached, found.status = float(steps.s), _STATUS[reason]
+        if done:
+            layers = [system.layer(state) for state in states[:done]]
+            found.z[:done] = [layer.Z[entries.query, entries.token] for layer in layers]
+            found.velocity[:done] = system.observe(states[:done]).velocity[:, entries.query, entries.token]
+            found.attention[:done] = [entries.support.attention(layer.sparse_attention(bags)) for layer in layers]
+            found.loss[:done] = [layer.loss(bags) for layer in layers]
+    if reason is None:
+        fastest.end()
     return found
 
 
-def _fastest(step: Any, variable: int, peak: np.ndarray) -> None:
-    """Put in ``peak`` where a variable moves fastest in a step of DOP853, and how fast, if that is faster."""
-    place, speed = ensemble._fastest(np.ascontiguousarray(step.F[:, variable]))
-    if speed / step.h > peak[1]:
-        peak[:] = step.t_old + place * step.h, speed / step.h
+class Fastest:
+    """Where variables move fastest, and how fast, in ``peak`` (2, variables): followed through steps of DOP853.
+
+    Parameters
+    ----------
+    slope : (n,) array
+        Where a step leaves the slope at its end.
+    where : (variables,) int
+    """
+
+    def __init__(self, slope: np.ndarray, where: np.ndarray, peak: np.ndarray) -> None:
+        self._slope, self._where, self._peak = slope, where, peak
+        self._speed, self._after = np.zeros(where.size), np.abs(slope[where])
+        self._last: Inside | None = None
+
+    def within(self, _: float, steps: Dop853) -> None:
+        """Look at a step."""
+        before, speed, self._after = self._speed, self._after, np.abs(self._slope[self._where])
+        self._speed, after = speed, self._after
+        needed = (speed > 0) & (speed >= before) & (speed >= after) & (speed >= 0.9 * self._peak[1])
+        # A peak is looked for in the steps on both sides of the fastest state: one that speeds up is kept.
+        step = steps.interpolant() if needed.any() or (after >= speed).any() else None
+        for kind in np.flatnonzero(needed & (self._last is not None)):
+            for part in (self._last, step):
+                assert part is not None
+                peak, terms = self._peak[:, kind], cast(Polynomial, part.within).terms
+                share, fastest = ensemble._fastest(np.array([term[self._where[kind]] for term in terms]))
+                if fastest / part.size > peak[1]:
+                    peak[:] = part.start + share * part.size, fastest / part.size
+        self._last = step
+
+    def end(self) -> None:
+        """Note variables that are fastest at the end."""
+        rising = self._after > self._peak[1]
+        self._peak[:, rising] = np.stack([np.full(rising.size, np.nan), self._after])[:, rising]

@@ -79,6 +79,7 @@ class Called:
     def __init__(self, bind: Bind, size: int, *, large: bool | None = None) -> None:
         self.stage, self.new, self._sum = (np.empty(size) for _ in range(3))
         self._rows = np.empty((EXTENDED, size))
+        self.last = self._rows[STAGES]
         self.ends = self._large = size >= LARGE if large is None else large
         self._before = [self._rows[:k].T for k in range(EXTENDED)]
         self.evaluate = [bind(place(self, k), row) for k, row in enumerate(self._rows)]
@@ -122,7 +123,7 @@ class Called:
 
     def within(self, moments: np.ndarray, size: float, old: np.ndarray, state: np.ndarray) -> Within:
         run(self, STAGES + 1, EXTENDED, moments, size, old)
-        return polynomial(size, old, state, self._rows[0], self._rows[STAGES], np.dot(D, self._rows))
+        return Polynomial(size, old, state, self._rows[0], self.last, np.dot(D, self._rows))
 
 
 class ByCalls(Protocol):
@@ -147,22 +148,28 @@ def run(slopes: ByCalls, first: int, last: int, moments: np.ndarray, size: float
         slopes.evaluate[k](moments[k])
 
 
-def polynomial(
-    size: float, old: np.ndarray, state: np.ndarray, first: np.ndarray, last: np.ndarray, dense: np.ndarray
-) -> Within:
-    """Hairer's polynomial of order 7 within a step, of its ends, the slopes there and ``D`` times its slopes."""
-    change = state - old
-    terms = [change, size * first - change, 2 * change - size * (last + first), *(size * dense)]
+class Polynomial:
+    """Hairer's polynomial of order 7 within a step, of its ends, the slopes there and ``D`` times its slopes.
 
-    def at(x: np.ndarray) -> np.ndarray:
-        states = np.zeros((len(x), change.size))
-        for i, term in enumerate(reversed(terms)):
+    Attributes
+    ----------
+    terms : list of (n,) arrays
+        Coefficients of x, x (1 - x), x^2 (1 - x), ..
+    """
+
+    def __init__(
+        self, size: float, old: np.ndarray, state: np.ndarray, first: np.ndarray, last: np.ndarray, dense: np.ndarray
+    ) -> None:
+        change, self._old = state - old, old
+        self.terms = [change, size * first - change, 2 * change - size * (last + first), *(size * dense)]
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        states = np.zeros((len(x), self._old.size))
+        for i, term in enumerate(reversed(self.terms)):
             states += term
             states *= 1 - x if i % 2 else x
-        states += old
+        states += self._old
         return states
-
-    return at
 
 
 def _norm(x: np.ndarray) -> float:

@@ -28,6 +28,7 @@ _STABLE, _AT_THE_BOUND, _WELL_INSIDE = 4.0, 15, 6
 _DENSE = 1000
 _FINEST = 100 * float(np.finfo(np.float64).eps)
 NOT_FINITE = "the state is no longer finite"
+TOO_SMALL = "Required step size is less than spacing between numbers."
 
 
 class Steps(Protocol):
@@ -154,7 +155,7 @@ class Dop853:
                 return None
             size *= max(_SHRINK, _SAFETY * error**_EXPONENT)
             rejected = True
-        return "Required step size is less than spacing between numbers."
+        return TOO_SMALL
 
     def _notice(self, apart: float, turned: float) -> None:
         """Hairer's test of stiffness: the rate of change between the last two arguments of a step, both at its end."""
