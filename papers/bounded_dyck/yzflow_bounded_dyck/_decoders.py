@@ -1,4 +1,4 @@
-"""A linear decoder that reads the last unmatched bracket where features are the stack."""
+"""A linear decoder that reads the last unmatched bracket from features that are the stack."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ _LEFT_BY_ROUNDING = 4 * np.finfo(float).eps
 
 
 def closing_weights(coordinates: np.ndarray, language: DyckLanguage) -> np.ndarray:
-    """Weights (k, D) of the pairs with which the last unmatched bracket outweighs all others, at each query.
+    """Weights (k, D) of the pairs; with them the last unmatched bracket outweighs all others, at each query.
 
-    Level by level: the least weight that outweighs any other type's brackets at lower levels, and a share 1/D more.
-    ``coordinates``: what an unmatched bracket adds, (states, k D).
+    Level by level: the least weight that outweighs any other type's brackets at lower levels, times 1 + 1/D.
+    ``coordinates`` has the contribution of an unmatched bracket, (states, k D).
 
     Raises
     ------
     ValueError
-        If what rounding leaves of one matched pair could outweigh the last bracket.
+        If the rounding error of one matched pair could outweigh the last bracket.
     """
     k, D = language.n_types, language.max_depth
     weights, types = np.ones((k, D)), np.arange(k)

@@ -1,4 +1,4 @@
-"""The prefixes of (16) and (17): a stack, and behind it a pair of which the closing bracket is the query."""
+"""The prefixes of (16) and (17): open brackets, then a matched pair; the query is its closing bracket."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-r"""Theorem 2 on a layer as it is: how far (14) misses, how many pairs its outputs bear, and what the loss says of them.
+r"""Theorem 2 on a given layer: violation of (14), matched pairs until outputs merge, and bounds from the loss.
 
-Wen, Li, Liu, Risteski (NeurIPS 2023, arXiv 2312.01429). Two prefixes ``w, open j, close j`` whose last unmatched types
-differ must have outputs apart. By Theorem 2 they cannot after more than ``P (1 + 2 gamma / tau) / S`` matched pairs
-(`reach`); an excess of the loss over its least keeps them apart (`from_loss`), of the squared loss or of the
-cross-entropy.
+Wen, Li, Liu, Risteski (NeurIPS 2023, arXiv 2312.01429). Two prefixes ``w, open j, close j`` with different last
+unmatched types need different outputs. By Theorem 2 the outputs merge after more than ``P (1 + 2 gamma / tau) / S``
+matched pairs (`reach`). A small excess of the squared loss or the cross-entropy over its least value keeps them apart
+(`from_loss`).
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from yzflow_bounded_dyck import DyckLanguage, balance
 from yzflow_bounded_dyck._stacks import nearest, stacks, sums
 from yzflow_bounded_dyck.proofs import cross_entropy, theorem2
 
-# Numbers of pairs that are tried: all small ones, then 16 a factor of ten.
+# Tried numbers of pairs: 0 to 10, then 16 per factor of ten.
 _TRIED = np.unique(np.rint(np.append(np.arange(11), 10 ** (1 + np.arange(97) / 16))).astype(np.int64))
 
 
 def miss(layer: Layer, language: DyckLanguage) -> float:
-    """Share of a matched pair that does not cancel, against (14): 0 in a balanced layer, 1 where nothing cancels.
+    """Share of a matched pair that does not cancel, against (14): 0 in a balanced layer, 1 without any cancellation.
 
-    ``sum ||u(q, open) + u(q, close)|| / sum (||u(q, open)|| + ||u(q, close)||)`` over the types and levels of a pair
-    and the queries close (j, d), 1 <= d <= D - 1, the rows of Z scaled to a maximum of 0. Orthogonal vectors of one
-    length have 0.71. nan for D = 1, which has no such query.
+    ``sum ||u(q, open) + u(q, close)|| / sum (||u(q, open)|| + ||u(q, close)||)``, with rows of Z shifted to a maximum
+    of 0. The sums are over types and levels of a pair, and over the queries close (j, d), 1 <= d <= D - 1. Orthogonal
+    vectors of equal length give 0.71. nan for D = 1, which has no such query.
     """
     u = balance.contributions(layer, language, scaled=True)[balance.queries(language).ravel()]
     opens, closes = balance.pairs(language)
@@ -38,22 +38,22 @@ def miss(layer: Layer, language: DyckLanguage) -> float:
 
 
 def lipschitz(layer: Layer) -> float:
-    """A Lipschitz constant of the head: ||Y|| / 2, times ||W|| of a hidden layer, for softmax is 1/2-Lipschitz."""
+    """A Lipschitz constant of the head: ||Y|| / 2, since softmax is 1/2-Lipschitz, times ||W|| of a hidden layer."""
     checks.instance("layer", layer, Layer)
     hidden = 1.0 if layer.hidden is None else np.linalg.norm(layer.hidden[:-1], 2)
     return float(np.linalg.norm(layer.expand().Y, 2) / 2 * hidden)
 
 
 def apart(language: DyckLanguage) -> float:
-    """Distance of the exact distributions after closing queries with other last unmatched types, sqrt(2) (1 - q)."""
+    """Distance of exact distributions after closing queries with different last unmatched types: sqrt(2) (1 - q)."""
     return float(np.sqrt(2) * (1 - checks.instance("language", language, DyckLanguage).open_probability))
 
 
 def kept_behind(layer: Layer, language: DyckLanguage, n: int = 1000) -> float:
-    """Smallest share of the distance of two stacks that n matched pairs leave between the features.
+    """Feature distance of two stacks behind n matched pairs, over their distance without pairs, at its smallest.
 
-    Of the two prefixes of (17), over queries and pairs that they reach: 1 in a balanced layer, of order 1/n in others.
-    nan where no two stacks have one query, for k = 1 or D = 1.
+    For the two prefixes of (17), over the queries and the pairs that they reach. It is 1 in a balanced layer and of
+    order 1/n in other layers. nan for k = 1 or D = 1, where no two stacks have the same query.
     """
     n, shares = checks.integer("n", n, minimum=1), []
     added = balance.insertions(layer, language)
@@ -71,16 +71,16 @@ def kept_behind(layer: Layer, language: DyckLanguage, n: int = 1000) -> float:
 
 
 class Reach(NamedTuple):
-    """How many matched pairs the outputs of a layer bear, for each query and pair that (16) reaches, d' <= d + 2.
+    """Number of matched pairs until a layer's outputs merge, for each query and pair that (16) reaches, d' <= d + 2.
 
     Attributes
     ----------
     query, pair : (n, 2) int
         The query close (j, d) as (j, d), the pair (i, d') as (i, d').
     bound : (n,) float
-        Pairs after which outputs may still be apart by Theorem 2, ``P (1 + 2 gamma / tau) / S``.
+        Largest number of pairs after which Theorem 2 allows outputs apart, ``P (1 + 2 gamma / tau) / S``.
     found : (n,) float
-        The largest number tried, of up to ten million, after which they were; -1 where they never were.
+        Largest tried number of pairs, up to ten million, after which outputs were apart; -1 if they never were.
     """
 
     query: np.ndarray
@@ -90,7 +90,7 @@ class Reach(NamedTuple):
 
 
 def reach(layer: Layer, language: DyckLanguage, *, share: float = 0.5) -> Reach:
-    """Pairs after which the outputs for the two prefixes of (17) are still ``share`` of the exact distance apart.
+    """Numbers of pairs after which the outputs of the two prefixes of (17) keep ``share`` of the exact distance.
 
     Parameters
     ----------
@@ -98,8 +98,8 @@ def reach(layer: Layer, language: DyckLanguage, *, share: float = 0.5) -> Reach:
     language : DyckLanguage
         With two types and depths at least.
     share : float
-        Positive, 1 at most: tau in units of `apart`. Outputs that are within a quarter of it of the exact ones have a
-        half.
+        tau in units of `apart`, positive and at most 1. Outputs within a quarter of `apart` of the exact distributions
+        have at least 1/2.
 
     Raises
     ------
@@ -130,7 +130,7 @@ def reach(layer: Layer, language: DyckLanguage, *, share: float = 0.5) -> Reach:
 
 
 def _outputs(layer: Layer, u: np.ndarray) -> np.ndarray:
-    """Distributions of the next bracket from sums before LN, (.., width), from which the mean was taken off."""
+    """Distributions of the next bracket from sums before LN, (.., width), after subtraction of the mean."""
     features = u / np.linalg.norm(u, axis=-1, keepdims=True)
     if layer.hidden is not None:
         features = np.maximum(features @ layer.hidden[:-1] + layer.hidden[-1], 0)
@@ -160,10 +160,11 @@ def _divergences(layer: Layer, bags: Bags) -> tuple[np.ndarray, np.ndarray]:
 
 
 def kept_apart(layer: Layer, bags: Bags) -> tuple[np.ndarray, np.ndarray]:
-    """The least distance of two outputs that the loss leaves, and that distance, for all bags that go on differently.
+    """Lower bound from the loss on the distance of two outputs, and that distance, for bags with different targets.
 
-    Of each two bags with one query: ``tau - sqrt(e (1/pi_1 + 1/pi_2))``, with tau the distance of their targets, pi
-    their weights and e = pi_1 KL_1 + pi_2 KL_2 their part of the excess of the cross-entropy; the rest is not negative.
+    The bound is ``tau - sqrt(e (1/pi_1 + 1/pi_2))`` for two bags with the same query, with tau the distance of their
+    targets, pi their weights and e = pi_1 KL_1 + pi_2 KL_2 their part of the excess of the cross-entropy. The remaining
+    excess is not negative.
 
     Parameters
     ----------
@@ -184,7 +185,7 @@ def kept_apart(layer: Layer, bags: Bags) -> tuple[np.ndarray, np.ndarray]:
         tau = np.linalg.norm(bags.target[one] - bags.target[other], axis=1)
         weights = bags.weight[one], bags.weight[other]
         spent = weights[0] * divergence[one] + weights[1] * divergence[other]
-        # Of numbers, by the formula that is proved.
+        # A function of numbers, from the proved formula.
         root = np.array([float(cross_entropy.error(*row)) for row in zip(spent, *weights, strict=True)])
         least.append((tau - root)[tau > 0])
         distance.append(np.linalg.norm(outputs[one] - outputs[other], axis=1)[tau > 0])
@@ -192,18 +193,18 @@ def kept_apart(layer: Layer, bags: Bags) -> tuple[np.ndarray, np.ndarray]:
 
 
 class FromLoss(NamedTuple):
-    """Two prefixes after n pairs, what the loss says of the distance of their outputs, and S / P.
+    """Two prefixes after n pairs: the distance of their outputs with its bound from the loss, and S / P with its bound.
 
     Attributes
     ----------
     n : (rows,) int
-        Pairs put in.
+        Number of inserted pairs.
     least : (rows,) float
-        The distance that the excess leaves, `cross_entropy.separation`; negative where it says nothing.
+        Lower bound of the outputs' distance from the excess, `cross_entropy.separation`; negative if it is void.
     distance : (rows,) float
-        That of the outputs.
+        Distance of the outputs.
     bound : (rows,) float
-        Bound of S / P from the loss; inf where it says nothing.
+        Upper bound of S / P from the loss; inf if it is void.
     ratio : (rows,) float
         S / P.
     """
@@ -218,8 +219,8 @@ class FromLoss(NamedTuple):
 def from_loss(layer: Layer, language: DyckLanguage, *, max_length: int) -> FromLoss:
     """Theorem 2 from the excess of the cross-entropy on all prefixes of up to ``max_length`` brackets.
 
-    For each query, pair with d' <= d + 2 and number of pairs that fits. Prefixes that are equal bags have one output,
-    and count as one, of the sum of their weights.
+    One row for each query, pair with d' <= d + 2, and number of pairs that fits. Prefixes with equal bags have equal
+    outputs, and count as one prefix with the sum of their weights.
 
     Parameters
     ----------
@@ -227,7 +228,7 @@ def from_loss(layer: Layer, language: DyckLanguage, *, max_length: int) -> FromL
     language : DyckLanguage
         With two types and depths at least.
     max_length : int
-        Lengths from 1 on, each as likely: as many as can be listed.
+        Longest length; all lengths from 1 on are equally likely, and all prefixes are enumerated.
     """
     checks.instance("language", language, DyckLanguage)
     if min(language.n_types, language.max_depth) < 2:

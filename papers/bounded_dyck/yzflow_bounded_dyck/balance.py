@@ -1,12 +1,12 @@
 r"""The balance condition of Wen, Li, Liu, Risteski (NeurIPS 2023, arXiv 2312.01429) on a layer over Dyck states.
 
-A pair of matched brackets must not change what the layer says. With ``u(q, s) = V_s exp(Z[q, s])`` (12) and an
-output that depends on ``LN(sum_s count_s u(q, s))`` only, n pairs (i, l) inserted before a closing query q change the
-sum by n delta, ``delta = u(q, open(i, l)) + u(q, close(i, l - 1))``: unless delta = 0 (14), it tends to
-delta / ||delta|| and forgets the stack.
+A pair of matched brackets must not change the layer's output. The output depends on ``LN(sum_s count_s u(q, s))`` only,
+with ``u(q, s) = V_s exp(Z[q, s])`` (12). Insert n pairs (i, l) before a closing query q: the sum changes by n delta,
+``delta = u(q, open(i, l)) + u(q, close(i, l - 1))``. Unless delta = 0 (14), the LN tends to delta / ||delta|| and
+forgets the stack.
 
-Queries of the condition are the states close (j, d) with 1 <= d <= D - 1: the others say what comes next by
-themselves. Types count from 0.
+The condition's queries are the states close (j, d) with 1 <= d <= D - 1; every other query alone decides the next
+token. Types count from 0.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from yzflow_bounded_dyck import DyckLanguage
 from yzflow_bounded_dyck._decoders import closing_weights
 from yzflow_bounded_dyck.networks import ReluNetwork
 
-# Numbers in the partial sums of (16) that the search for its minimum may hold at once.
+# Most numbers that the search for the minimum of (16) may hold at once in its partial sums.
 _MOST_NUMBERS = 20_000_000
 
 
@@ -49,7 +49,7 @@ def pairs(language: DyckLanguage) -> tuple[np.ndarray, np.ndarray]:
 
 
 def residual(Z: ArrayLike, language: DyckLanguage) -> np.ndarray | float:
-    """How far attention logits are from the balance condition (11).
+    """Distance of attention logits from the balance condition (11).
 
     (11) says that ``Z[q, open(i, l)] - Z[q, close(i, l - 1)]`` is the same for all queries q = close (j, d) with
     1 <= d <= D - 1. The residual is its largest spread (maximum minus minimum over q) over all (i, l).
@@ -90,7 +90,7 @@ def contributions(layer: Layer, language: DyckLanguage, *, scaled: bool = False)
     scaled = checks.flag("scaled", scaled)
     _fit("layer", checks.instance("layer", layer, Layer).Z, language)
     if layer.floor > 0:
-        # A floor sees the scale, which grows with every inserted pair: then balance says nothing.
+        # Refuse a floor: the scale grows with every inserted pair, and LN with a floor depends on it.
         raise checks.reject("layer", "have no floor in LN", layer.floor)
     if layer.normalisation is None:
         raise checks.reject("layer", "have LN, which takes the scale off", "normalisation None")
@@ -158,8 +158,8 @@ def _second_smallest(u: np.ndarray, language: DyckLanguage, j: int, d: int) -> f
 def _smallest_norm(fixed: np.ndarray, levels: list[np.ndarray]) -> float:
     """Minimum of ||fixed + sum_l x_l|| with each x_l a row of ``levels[l]``.
 
-    Level by level, wide ones first. What is left lies in a ball around the sum of the levels' means: partial sums
-    whose nearest point is further than another's furthest one cannot win.
+    Branch and bound, level by level, wide levels first. The remaining terms lie in a ball around the sum of the levels'
+    means. A partial sum is dropped if its nearest point is further than another partial sum's furthest point.
     """
     centres = [level.mean(axis=0) for level in levels]
     radii = [np.linalg.norm(level - centre, axis=1).max() for level, centre in zip(levels, centres, strict=True)]
@@ -475,7 +475,7 @@ def closing_accuracy(
         checks.instance("head", head, ReluNetwork)
     closing = bags.target[:, 1::2]
     chosen = closing.max(axis=1) > 0
-    # Logits, for softmax rounds small differences of them away.
+    # Compare logits: softmax would round small differences away.
     outputs = layer.expand().logits(bags) if head is None else head(layer.features(bags))
     wrong = np.argmax(outputs[:, 1 : language.n_brackets : 2], axis=1) != closing.argmax(axis=1)
     opened = bags.query < language.n_types * language.max_depth

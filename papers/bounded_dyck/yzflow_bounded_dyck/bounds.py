@@ -1,7 +1,8 @@
-r"""How errors pass through the parts of a Transformer: the lemmas that a certificate of a pruned one adds up.
+r"""Lemmas on errors in the parts of a Transformer; the certificate of a pruned Transformer combines them.
 
-Our text of Wen et al. 2023 (arXiv 2312.01429) lacks the formulas of its Lemmas 3, 4 and 8 to 14, so that these are our
-own, with their proofs in `yzflow_bounded_dyck.proofs.lottery`. Each is a bound of a change by the changes before it.
+Each lemma bounds a change by the changes before it. The formulas are our own, with proofs in
+`yzflow_bounded_dyck.proofs.lottery`: our text of Wen et al. 2023 (arXiv 2312.01429) lacks the formulas of its Lemmas 3,
+4 and 8 to 14.
 """
 
 from __future__ import annotations
@@ -11,15 +12,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-# Hidden units of which all 2^h patterns are looked at.
+# Largest number h of hidden units for which all 2^h patterns are tried.
 _PATTERNS = 10
 
 
 def attention_change(spread: float) -> float:
     r"""Largest change of the attention on any set of keys: tanh(w / 4), if logits change by numbers at most w apart.
 
-    Attained at attention ``1 / (1 + exp(w / 2))``. Lemma 8 of the paper is about the same; of a mixture of values it
-    makes at most that times the largest distance of two values.
+    Attained at attention ``1 / (1 + exp(w / 2))``. A mixture of values then changes by at most tanh(w / 4) times the
+    largest distance of two values. Lemma 8 of the paper concerns the same change.
     """
     return float(np.tanh(spread / 4))
 
@@ -34,22 +35,22 @@ def norm_change(change: float, floor: float, least: float) -> float:
 
 
 def padded_norm_change(change: float, floor: float, least: float, share: float, link: float) -> float:
-    r"""The same for LN of more dimensions, where what it adds to the coordinates of the residual link is read too.
+    r"""`norm_change` for a wider LN, whose output on the residual link's coordinates is also read.
 
-    The mean that a larger LN subtracts is that of the error alone, for the values have mean zero (Lemma 12): a share
-    t of ``norm_change``, at most ``share`` = width / larger width, is on the coordinates of the token, which the
-    network reads with ``link`` times the weight: ``max_t sqrt(1 - t^2) + link t``.
+    The values have mean zero, so that the wider LN subtracts the mean of the error only (Lemma 12). A share t of
+    ``norm_change``, at most ``share`` = width / larger width, moves to the coordinates of the token. The network reads
+    these with ``link`` times the weight, which gives ``max_t sqrt(1 - t^2) + link t``.
     """
     moved = norm_change(change, floor, least)
     if moved == 0:
         return 0.0
-    # Where the bound of 2 was the smaller one, the share is of what stood before it.
+    # If `norm_change` was capped at 2, the share still refers to the value before the cap.
     t = min(share * change / max(floor, least, 1e-300) / moved, link / np.hypot(1, link))
     return float(moved * (np.sqrt(1 - t**2) + link * t))
 
 
 def read_change(normed: float, link: float, error: float) -> float:
-    """Change of ``LN(u) + b x``, from those of LN and of x: the residual link counts beside LN."""
+    """Change of ``LN(u) + b x`` from the change ``normed`` of LN and the change ``error`` of x."""
     return normed + abs(link) * error
 
 
@@ -66,9 +67,9 @@ def logit_spread(error: float, keys: float, query: float, product: float, pruned
 def chain_norm(matrices: Sequence[np.ndarray]) -> float:
     r"""Bound of ``|M_k D_{k-1} M_{k-1} .. D_1 M_1|`` over all diagonal D with entries in [0, 1].
 
-    By the mean value theorem the difference of two outputs of a ReLU network is such a product times the difference of
-    the inputs, so that it is a Lipschitz constant. Two matrices at a time: all patterns of zeros and ones, up to ten
-    hidden units, else the least of three bounds.
+    It is a Lipschitz constant of a ReLU network: by the mean value theorem, the difference of two outputs is such a
+    product times the difference of the inputs. Two matrices are bounded at a time: by all patterns of zeros and ones
+    for up to ten hidden units, else by the least of three bounds.
     """
     best = [1.0]
     for last in range(1, len(matrices) + 1):
@@ -82,7 +83,7 @@ def _norm(matrix: np.ndarray) -> float:
 
 
 def _pair_norm(first: np.ndarray, second: np.ndarray) -> float:
-    """Bound of |second D first|: the norm is convex in D, so that corners decide."""
+    """Bound of |second D first|: the norm is convex in D, and so largest at a corner."""
     live = (np.abs(first).max(axis=1) > 0) & (np.abs(second).max(axis=0) > 0)
     first, second = first[live], second[:, live]
     if not live.any():
@@ -98,8 +99,9 @@ def _pair_norm(first: np.ndarray, second: np.ndarray) -> float:
 def network_change(matrices: Sequence[np.ndarray], errors: Sequence[np.ndarray], size: float) -> float:
     r"""Bound of ``|g~(z) - g(z)|`` over |z| <= size, for a ReLU network whose matrices W_t were replaced by W_t + E_t.
 
-    Layer by layer (Lemmas 5 and 6): ``sum_t max_D |W_k D .. D E_t h~_{t-1}|``, where the layers after t are exact and
-    h~ is what the pruned ones before it make of z. The first error may act on (relu(z), relu(-z)), of the norm of z.
+    Layer by layer (Lemmas 5 and 6): ``sum_t max_D |W_k D .. D E_t h~_{t-1}|``, with exact layers after t, and with h~
+    the output for z of the pruned layers before t. The first error may act on (relu(z), relu(-z)), which has the norm
+    of z.
     """
     total = 0.0
     for t, error in enumerate(errors):

@@ -1,8 +1,8 @@
-r"""The certificate of a pruned Transformer on given inputs, token by token: the lemmas of `bounds`, at one place.
+r"""The certificate of a pruned Transformer on given inputs, token by token, by the lemmas of `bounds`.
 
-The target is run, the pruned Transformer is not: what enters of it are the norms of its errors, so that the bound is
-one of every Transformer with errors of these sizes. Local sizes stand where the certificate for all inputs has the
-largest ones: norms of tokens, attention, the norm before LN, and which hidden units are on.
+Only the target is run. The pruned Transformer enters by the norms of its errors, so that the bound holds for every
+Transformer with errors of these sizes. Unlike the certificate for all inputs, it uses local sizes: norms of tokens,
+attention, the norm before LN, and the active hidden units.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from yzflow_bounded_dyck.networks import ReluNetwork
 from yzflow_bounded_dyck.pruned import PrunedPart
 from yzflow_bounded_dyck.transformers import Transformer, TransformerLayer, layer_norm
 
-# Changes of logits above which nothing is known of attention but that it is attention.
+# For larger changes of logits attention can be anything.
 _FAR = 50.0
 
 

@@ -63,10 +63,10 @@ def balanced_at_closing_queries(language: DyckLanguage, rng: np.random.Generator
 
 
 def encoded_layer(layer: Layer, encodings: ArrayLike) -> Layer:
-    """The layer as a second layer computes it from encodings of the states, as nearly as these allow.
+    """The closest second layer to ``layer`` that reads encodings of the states.
 
-    ``Z = E W E^T`` and ``V = E W_V`` with the matrices of least squares. Where the rows of E are linearly independent
-    the layer is as it was.
+    ``Z = E W E^T`` and ``V = E W_V`` with the matrices of least squares. If the rows of E are linearly independent, the
+    result equals ``layer``.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def encoded_layer(layer: Layer, encodings: ArrayLike) -> Layer:
 
 
 def linked_features(layer: Layer, bags: Bags) -> np.ndarray:
-    """Input of the network in the layer (6): LN of the sum and the query's own encoding, side by side.
+    """Input of the network in the layer (6): LN of the sum, beside the query's own encoding.
 
     The encodings are one-hot here, in dimensions of their own: (bags, width + states).
     """
@@ -95,10 +95,11 @@ def linked_features(layer: Layer, bags: Bags) -> np.ndarray:
 
 
 def linked_head(layer: Layer, language: DyckLanguage) -> ReluNetwork:
-    """The network of three layers of weights that is exact behind `linked_features` at every length.
+    """A network with three layers of weights that is exact behind `linked_features` at every length.
 
     With h as in `balance.exact_head`, ``t_il = relu(h_il + sum_j [q = close(j, l)] - 1)`` is the last unmatched bracket
-    of a closing query of depth l; an open bracket, a closed one of depth 0 and START say by themselves what comes next.
+    of a closing query of depth l. Any other query alone decides the next token: an open bracket, a closed bracket of
+    depth 0, or START.
 
     Raises
     ------
@@ -130,7 +131,7 @@ def linked_head(layer: Layer, language: DyckLanguage) -> ReluNetwork:
 
 
 def _alone(language: DyckLanguage, state: int) -> np.ndarray:
-    """The next token after a query that tells it."""
+    """The next token after a query that decides it alone."""
     one = language.states[state]
     text = [] if one.type is None or one.kind != "open" else [0] * (one.depth - 1) + [2 * one.type]
     return language.next_token(text)

@@ -70,7 +70,7 @@ def balanced_transformer(
 def encoded(language: DyckLanguage, prefix: ArrayLike) -> np.ndarray:
     """The tokens of a minimal first layer for START and a prefix: (length + 1, k D + 2 + states + 1).
 
-    Zeros where `balanced_transformer` writes the stack, the state one-hot, and a one.
+    A token has zeros, over which `balanced_transformer` writes the stack, then the state one-hot, and a one.
     """
     states = checks.instance("language", language, DyckLanguage).state_sequence(prefix)
     empty = np.zeros((len(states), language.n_types * language.max_depth + 2))
@@ -132,7 +132,7 @@ def wider(
     outside = np.eye(Q.shape[1]) - Q.T @ Q
 
     def free(rows: int) -> np.ndarray:
-        """Random rows that see nothing of the narrow tokens."""
+        """Random rows orthogonal to the narrow tokens."""
         return generator.normal(size=(rows, Q.shape[1])) @ outside
 
     layers = []
@@ -152,7 +152,7 @@ def wider(
 
 
 def _more_units(network: ReluNetwork, units: int, generator: np.random.Generator) -> ReluNetwork:
-    """The same function with ``units`` more units in every hidden layer, which nothing of the old ones hears."""
+    """The same function with ``units`` more units in every hidden layer, without effect on the old units."""
     sizes = [network.weights[0].shape[1], *(len(weight) for weight in network.weights)]
     last = len(sizes) - 2
     weights = []

@@ -1,4 +1,4 @@
-"""Numerical checks of the bounded Dyck paper: how far each statement is from layers, trained or written down.
+"""Numerical checks of the bounded Dyck paper: each statement against trained or constructed layers.
 
 Every function takes runs and a level and returns a relative error, or for an inequality its relative violation.
 """
@@ -44,11 +44,11 @@ def insertion_law(runs: Runs, level: str) -> float:
 
 
 def forgetting(runs: Runs, level: str) -> float:
-    """Law of what 1000 pairs leave of the distance of two stacks in the trained layer, against the limit of the proof.
+    """Distance of two stacks behind n = 1000 matched pairs in the trained layer, against the proof's limit.
 
-    The largest relative distance of n ||f_n - f_n'|| from ||P (u - u')|| / ||delta||, P off delta, n = 1000, over
-    queries and pairs of the levels that the prefixes of (16) reach; the features are those of the layer on the longer
-    prefixes. nan where no two stacks have one query.
+    Largest relative error of n ||f_n - f_n'|| against ||P (u - u')|| / ||delta||, where P projects off delta and f_n
+    are the features after insertion. Over all queries, and all pairs of the levels that the prefixes of (16) reach. nan
+    if no two stacks have the same query.
     """
     language, layer = _trained(runs, level)
     if min(language.n_types, language.max_depth) < 2:
@@ -68,24 +68,24 @@ def forgetting(runs: Runs, level: str) -> float:
 
 
 def pair_left(runs: Runs, level: str) -> float:
-    """Share that stays of a matched pair in the trained layer, against (14): `approximate.miss`; nan for D = 1."""
+    """Share of a matched pair that does not cancel in the trained layer, against (14): `approximate.miss`."""
     language, layer = _trained(runs, level)
     return approximate.miss(layer, language)
 
 
 def right_without_balance(runs: Runs, level: str) -> float:
-    """Share of layers without (11) among those that are right at every length and have no zero values, k = 2.
+    """Share of layers without (11), among the layers without zero values that are right at every length, k = 2.
 
-    1 where no such layer is right.
+    1 if there is no such layer.
     """
     layers = [row for row in right_and_balanced() if row["right"] and not row["silent"]]
     return float(np.mean([not row["(11)"] for row in layers])) if layers else 1.0
 
 
 def right_against_live_balance(runs: Runs, level: str) -> float:
-    """Share of layers that are right without (14) and (11) for the pairs with values, or wrong with both, k = 2.
+    """Share of layers, k = 2, for which "right" differs from "(14), and (11) for the pairs with values".
 
-    1 where no layer with zero values is right.
+    1 if no layer with zero values is right.
     """
     layers = right_and_balanced()
     if not any(row["right"] and row["silent"] for row in layers):
@@ -94,13 +94,13 @@ def right_against_live_balance(runs: Runs, level: str) -> float:
 
 
 def right_and_balanced() -> list[dict[str, bool]]:
-    """14 layers of two languages, balanced, unbalanced and partly silent: whether they are right, and what holds."""
+    """Rows for 14 layers of two languages, balanced, unbalanced and partly silent: `right` and the conditions."""
     languages = (DyckLanguage(2, 2), DyckLanguage(2, 3))
     return [_row(layer, language) for language in languages for layer in _family(language)]
 
 
 def one_type() -> dict[str, bool]:
-    """As `right_and_balanced`, of a layer for one type of brackets that tells depths apart at every length."""
+    """A row of `right_and_balanced`, for a layer with one type of brackets that tells depths apart at every length."""
     language = DyckLanguage(1, 3)
     return _row(hypotheses.one_type_layer(language), language)
 
@@ -109,7 +109,7 @@ def _row(layer: Layer, language: DyckLanguage) -> dict[str, bool]:
     u, added = balance.contributions(layer, language), balance.insertions(layer, language)
     adds = np.abs(added[balance.queries(language).ravel()]).max()
     zero, live = np.abs(layer.V).max(axis=1) == 0, np.array(layer.Z)
-    live[:, zero] = 0  # (11) holds for a pair without logits
+    live[:, zero] = 0  # without logits, (11) holds for the silent pairs
     conditions = {
         "right": right_at_every_length(layer, language),
         "silent": zero.any(),
@@ -125,7 +125,7 @@ SILENT_RUN = (DyckLanguage(2, 1), DyckLanguage(2, 2), DyckLanguage(2, 3), DyckLa
 
 @once
 def silent_sets() -> float:
-    """Share of all sets of pairs of `SILENT_RUN` for which `silence.may_be_silent` and what a layer does differ."""
+    """Share of sets of pairs, in the languages of `SILENT_RUN`, whose layer contradicts `silence.may_be_silent`."""
     wrong = []
     for language in SILENT_RUN:
         bags = language.sample(20, min_length=200, max_length=200, rng=0)
@@ -156,10 +156,10 @@ def _family(language: DyckLanguage) -> list[Layer]:
 
 
 def right_at_every_length(layer: Layer, language: DyckLanguage) -> bool:
-    """Whether features of other continuations keep at least a tenth of their distance behind 1000 pairs.
+    """Whether features of prefixes with different continuations keep a tenth of their distance behind 1000 pairs.
 
-    If they do not, no continuous network behind them is right at every length. For all queries and stacks; the pairs
-    are of each type and level, in one nest where the level is not the first.
+    If they do not, no continuous network behind the features is right at every length. The test covers all queries and
+    stacks, and pairs of each type and level, nested if the level is not the first.
     """
     prefixes = silence.stacks(language)
     before = _separation(layer, language, prefixes)
@@ -171,7 +171,7 @@ def right_at_every_length(layer: Layer, language: DyckLanguage) -> bool:
 
 
 def _separation(layer: Layer, language: DyckLanguage, prefixes) -> float:
-    """Smallest distance of the features of two prefixes that go on differently."""
+    """Smallest distance of the features of two prefixes with different next-token distributions."""
     bags = language.bags(prefixes)
     features = layer.features(bags)
     distances = np.linalg.norm(features[:, None] - features, axis=2)
@@ -181,10 +181,9 @@ def _separation(layer: Layer, language: DyckLanguage, prefixes) -> float:
 def approximate_balance(runs: Runs, level: str) -> float:
     """Violation of S <= P (1 + 2 gamma / tau) / n by the trained layer, whose head is softmax(Y^T f).
 
-    For all pairs of levels that the prefixes of (16) reach. gamma is ||Y|| / 2, for softmax is 1/2-Lipschitz. tau is
-    what the errors after n pairs leave of the distance of the two exact distributions. 1 where they leave nothing for
-    any query, pair and n, or where the squared loss is not small, above half of what the best constant output has: then
-    nothing was shown.
+    For all pairs of the levels that the prefixes of (16) reach. gamma is ||Y|| / 2, for softmax is 1/2-Lipschitz. tau
+    is the distance of the two exact distributions minus the errors after n pairs. The result is 1, for nothing was
+    shown, if tau is never positive, or if the squared loss exceeds half the loss of the best constant output.
     """
     language, layer = _trained(runs, level)
     if language.n_types == 1 or _share_of_loss(runs.setting, layer) > 0.5:
@@ -208,19 +207,19 @@ def approximate_balance(runs: Runs, level: str) -> float:
 
 
 def _share_of_loss(setting: Any, layer: Layer) -> float:
-    """The layer's squared distance from the exact distributions, in units of that of the best constant output."""
+    """The layer's squared loss against the exact distributions, over the loss of the best constant output."""
     bags = setting.language.enumerate(max_length=setting.max_length)
     outputs = np.stack([layer.predict(bags), np.broadcast_to(bags.weight @ bags.target, bags.target.shape)])
-    own, constant = ((outputs - bags.target) ** 2).sum(axis=2) @ bags.weight
-    return float(own / constant)
+    loss, constant = ((outputs - bags.target) ** 2).sum(axis=2) @ bags.weight
+    return float(loss / constant)
 
 
 def kept_apart(runs: Runs, level: str) -> float:
-    """Violation of what the cross-entropy leaves of outputs, by the trained layer on all prefixes that it saw.
+    """Violation of two bounds from the cross-entropy's excess, by the trained layer on all its training prefixes.
 
-    That the excess of the squared loss is not above that of the cross-entropy, and that outputs after two prefixes with
-    one query keep the distance that their part of the excess leaves. 1 where it leaves none for any two prefixes, and
-    nothing was shown.
+    First, the excess of the squared loss is at most the excess of the cross-entropy. Second, outputs after two prefixes
+    with one query keep the distance that `approximate.kept_apart` computes from their excess. 1 if this distance is
+    never positive, for nothing was shown.
     """
     language, layer = _trained(runs, level)
     bags = language.enumerate(max_length=runs.setting.max_length)
@@ -234,21 +233,21 @@ def kept_apart(runs: Runs, level: str) -> float:
 @functools.cache
 def _lattice() -> np.ndarray:
     """Divergence, sum of positive differences and squared distance of distributions in equal parts: (3, pairs)."""
-    found = []
+    blocks = []
     for entries, parts in ((2, 400), (3, 12), (4, 7)):
         rows = np.array([row for row in itertools.product(range(parts + 1), repeat=entries) if sum(row) == parts])
         p, o = np.broadcast_arrays(rows[:, None] / parts, rows[None] / parts)
         chosen = ((p > 0) <= (o > 0)).all(axis=2) & (p != o).any(axis=2)  # finite, and not zero
         p, o = p[chosen], o[chosen]
         logs = np.log(np.where(p > 0, p, 1) / np.where(p > 0, o, 1))
-        found.append([(p * logs).sum(axis=1), np.maximum(p - o, 0).sum(axis=1), ((p - o) ** 2).sum(axis=1)])
-    return np.concatenate(found, axis=1)
+        blocks.append([(p * logs).sum(axis=1), np.maximum(p - o, 0).sum(axis=1), ((p - o) ** 2).sum(axis=1)])
+    return np.concatenate(blocks, axis=1)
 
 
 def divergence_bounds(runs: Runs, level: str) -> float:
-    """How far the largest ratios of the two sides of ``KL >= 2 t^2 >= ||p - o||^2`` are from one, which each attains.
+    """Distance from 1 of the largest ratios of the sides of ``KL >= 2 t^2 >= ||p - o||^2``; each attains equality.
 
-    Over all pairs of distributions in equal parts: of two, three and four entries, in 400, 12 and 7.
+    Over all pairs of distributions with entries in multiples of 1/400, 1/12 and 1/7, for two, three and four entries.
     """
     divergence, variation, squares = _lattice()
     first = (cross_entropy.two_entries(variation, 0.0) / divergence).max()
@@ -257,7 +256,7 @@ def divergence_bounds(runs: Runs, level: str) -> float:
 
 
 def _opposite_stacks(added: dict[int, float]) -> tuple[DyckLanguage, Layer]:
-    """Two types with opposite values at level 1, and pairs of deeper levels that add what is orthogonal to both."""
+    """A layer for two types with opposite values at level 1; pairs of deeper levels add an orthogonal vector."""
     language = DyckLanguage(2, 4)
     V = np.zeros((language.n_states, 3))
     for kind, sign in ((0, 1.0), (1, -1.0)):
@@ -268,10 +267,10 @@ def _opposite_stacks(added: dict[int, float]) -> tuple[DyckLanguage, Layer]:
 
 
 def attained_bound(runs: Runs, level: str) -> float:
-    """Distance of S from the bound of Theorem 2, relative, where it leaves no room: pairs of a level that is reached.
+    """Relative distance of S from the bound of Theorem 2 in a layer that attains it, for pairs of a reached level.
 
-    Two stacks have opposite values, a pair adds what is orthogonal to both, and the best head, whose gamma / tau is one
-    over the distance of the two features, reads them.
+    Two stacks have opposite values, and a pair adds an orthogonal vector. The best head reads them: its gamma / tau is
+    one over the distance of the two features.
     """
     n = 10_000
     language, layer = _opposite_stacks({2: 0.05})
@@ -280,9 +279,9 @@ def attained_bound(runs: Runs, level: str) -> float:
 
 
 def attained_deeper(runs: Runs, level: str) -> float:
-    """`attained_bound` for a level that is opened once, and two pairs: level 4 behind prefixes that reach depth 2.
+    """`attained_bound` for two pairs of level 4, behind prefixes that reach depth 2: level 3 is opened once.
 
-    A pair of level 3, which is opened, adds the opposite of one of level 4.
+    The opened pair of level 3 adds the opposite of a pair of level 4.
     """
     n, size = 2, 1000.0
     language, layer = _opposite_stacks({3: -size, 4: size * (1 + 1 / n)})
@@ -291,15 +290,15 @@ def attained_deeper(runs: Runs, level: str) -> float:
 
 
 def _after_pairs(layer: Layer, language: DyckLanguage, n: int, levels) -> tuple[float, float, list[float]]:
-    """P, S of the last level, and for each level the distance of the features after n pairs of it."""
+    """P; S of the last level; and the distance of the features after n pairs, for each level."""
     prefixes = [[0, 0, 1], [2, 0, 1]]
     P = np.linalg.norm(sums(layer, language, prefixes), axis=1).max()
     S = np.linalg.norm(balance.insertions(layer, language)[language.close(0, 1), 0, levels[-1] - 1])
-    found = []
+    distances = []
     for deepest in levels:
         nest = [0] * (deepest - 2) + [0, 1] * n + [1] * (deepest - 2)
-        found.append(_separation(layer, language, [[prefix[0], *nest, *prefix[1:]] for prefix in prefixes]))
-    return P, S, found
+        distances.append(_separation(layer, language, [[prefix[0], *nest, *prefix[1:]] for prefix in prefixes]))
+    return P, S, distances
 
 
 def exact_predictions(runs: Runs, level: str) -> float:
@@ -308,7 +307,7 @@ def exact_predictions(runs: Runs, level: str) -> float:
 
 
 def uniform_predictions(runs: Runs, level: str) -> float:
-    """Largest error of the next-token distribution, as of `exact_predictions`, with uniform attention."""
+    """`exact_predictions` with uniform attention."""
     return _head_error(runs, scale=0.0)
 
 
@@ -327,21 +326,21 @@ def _largest_error(language: DyckLanguage, layer: Layer, head: Callable, feature
 
 
 def uniform_trained(runs: Runs, level: str) -> float:
-    """Largest error of the outputs, as of `exact_predictions`, of a layer trained with its attention held uniform."""
+    """`exact_predictions` for the outputs of a layer that was trained with uniform attention."""
     setting = dataclasses.replace(runs.setting, uniform=True)
     layer = setting.simulate(level, seed=0).final
     return _largest_error(setting.language, layer, lambda outputs: outputs, Layer.predict)
 
 
 def linked_predictions(runs: Runs, level: str) -> float:
-    """`exact_predictions` behind a residual link, of a layer with (11) at closing queries of depth 1 to D - 1 only."""
+    """`exact_predictions` behind a residual link, for a layer with (11) at closing queries of depth 1 to D - 1 only."""
     language = runs.setting.language
     layer = hypotheses.balanced_at_closing_queries(language, 0)
     return _largest_error(language, layer, hypotheses.linked_head(layer, language), hypotheses.linked_features)
 
 
 def deeper_predictions(runs: Runs, level: str) -> float:
-    """Largest change of an exact Transformer's outputs by three layers that hand their tokens on, before and behind."""
+    """Largest change of an exact Transformer's outputs by identity layers, three before it and three behind it."""
     language = runs.setting.language
     exact = larger.balanced_transformer(language, 0)
     others = [larger.deeper(exact, 3, 1), larger.deeper(exact, 3, 2, at=0)]
@@ -350,7 +349,7 @@ def deeper_predictions(runs: Runs, level: str) -> float:
 
 
 def wider_predictions(runs: Runs, level: str) -> float:
-    """Largest error of the next-token distribution of an exact Transformer that was made wider and then deeper."""
+    """Largest error of the next-token distribution of an exact Transformer, after widening and deepening it."""
     language = runs.setting.language
     exact = larger.balanced_transformer(language, 0)
     wide, turn = larger.wider(exact, exact.width + 9, 1, attention=2, units=4)
@@ -360,28 +359,28 @@ def wider_predictions(runs: Runs, level: str) -> float:
 
 
 def wider_outputs(runs: Runs, level: str) -> float:
-    """Largest distance of random Transformers' outputs from those of wider ones, turned: with a floor and without."""
+    """Largest distance of a random Transformer's rotated outputs from the wider one's, with and without a floor."""
     rng, errors = np.random.default_rng(0), []
     for floor in (0.0, 0.5):
-        given = transformers.random_transformer(5, 3, [6], 2, rng, floor=floor)
-        wide, turn = larger.wider(given, 12, rng, attention=2, units=4)
+        narrow = transformers.random_transformer(5, 3, [6], 2, rng, floor=floor)
+        wide, turn = larger.wider(narrow, 12, rng, attention=2, units=4)
         tokens = rng.normal(size=(20, 7, 5))
-        errors.append(np.abs(wide(tokens @ turn) - given(tokens) @ turn).max())
+        errors.append(np.abs(wide(tokens @ turn) - narrow(tokens) @ turn).max())
     return float(max(errors))
 
 
 def _texts(language: DyckLanguage) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Tokens and exact distributions at every position of all prefixes of 6 brackets, and of one of 500."""
+    """Tokens and exact distributions at every position: of all prefixes of 6 brackets, and of one prefix of 500."""
     batches = (
         [prefix for prefix, _ in _prefixes(language, 6)],
         language.sample_sequences(1, min_length=500, max_length=500, rng=0),
     )
-    found = []
+    texts = []
     for prefixes in batches:
         tokens = np.stack([larger.encoded(language, prefix) for prefix in prefixes])
         target = language.bags(prefixes, positions="all").target
-        found.append((tokens, target.reshape(*tokens.shape[:2], -1)))
-    return found
+        texts.append((tokens, target.reshape(*tokens.shape[:2], -1)))
+    return texts
 
 
 def _prefixes(language: DyckLanguage, length: int) -> list[tuple[list[int], list[int]]]:
@@ -398,7 +397,7 @@ def _prefixes(language: DyckLanguage, length: int) -> list[tuple[list[int], list
 
 
 def encoded_predictions(runs: Runs, level: str) -> float:
-    """Largest error, as of `exact_predictions`, on random encodings of all states, whose rank is 2 k D + 1."""
+    """`exact_predictions` on random encodings of all states, which have rank 2 k D + 1."""
     language = runs.setting.language
     encodings = np.random.default_rng(0).normal(size=(language.n_states, language.n_states + 2))
     layer = hypotheses.encoded_layer(balance.balanced_layer(language, 0), encodings)
@@ -408,7 +407,7 @@ def encoded_predictions(runs: Runs, level: str) -> float:
 def values_violation(runs: Runs, level: str) -> float:
     """Balance violation of a layer with random attention under (11) and V_close = -exp(c) V_open.
 
-    nan where the language has one type or depth, and the violation no meaning.
+    nan for one type or one depth, where the violation has no meaning.
     """
     language = runs.setting.language
     if min(language.n_types, language.max_depth) < 2:
@@ -419,7 +418,7 @@ def values_violation(runs: Runs, level: str) -> float:
 
 
 def no_attention(runs: Runs, level: str) -> float:
-    """Largest change of the features under other attention logits, where all rows of V are equal."""
+    """Largest change of the features under other attention logits, if all rows of V are equal."""
     language = runs.setting.language
     rng = np.random.default_rng(0)
     values = np.tile(rng.normal(size=3), (language.n_states, 1))
@@ -433,7 +432,7 @@ _MANY = 10**6  # copies of every pair
 
 
 def _behind_a_link(language: DyckLanguage) -> tuple[Layer, dict[str, np.ndarray | None]]:
-    """A balanced layer whose LN takes off the mean, and what may join what it gathers."""
+    """A balanced layer whose LN subtracts the mean, and residual links by name: vectors that join its mixtures."""
     rng = np.random.default_rng(0)
     plain = balance.balanced_layer(language, rng)
     shape = np.shape(plain.V)
@@ -442,7 +441,7 @@ def _behind_a_link(language: DyckLanguage) -> tuple[Layer, dict[str, np.ndarray 
 
 
 def link_limit(runs: Runs, level: str) -> float:
-    """n times the distance of what attention gathers for two stacks, n = 1e6, against its limit; nan without two."""
+    """n times the distance of attention's mixtures for two stacks, n = 1e6, against its limit; nan for one stack."""
     language = runs.setting.language
     if min(language.n_types, language.max_depth) < 2:
         return np.nan

@@ -1,6 +1,6 @@
 """Numerical checks of pruning: of layers and linear maps, and of Transformers, with their lemmas, certificates and law.
 
-As in `measures`, every function takes runs and a level; none looks at the setting, and what takes a while is kept.
+As in `measures`, every function takes runs and a level. None uses the setting; slow results are cached.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _inputs(rng: np.random.Generator, n: int = 200) -> np.ndarray:
 
 @once
 def pruned_layer() -> float:
-    """Share of closing brackets that random networks, pruned to a perfect layer for k = 2 and D = 3, get wrong."""
+    """Share of wrong closing brackets, for random networks that are pruned to a perfect layer for k = 2 and D = 3."""
     language = DyckLanguage(2, 3)
     bags = language.sample(1000, max_length=500, rng=0)
     found = pruning.prune_balanced_layer(language, 26, 0).predict(bags)[:, 1::2].argmax(axis=1)
@@ -58,7 +58,7 @@ def _in_turn(blocks: tuple[pruning.Pruned, pruning.Pruned], inputs: np.ndarray) 
 
 
 def one_matrix(runs: Runs, level: str) -> float:
-    """Error of two prunings of one random model that agree on matrix 0, in units of how far their targets differ."""
+    """Error of two prunings of one random model that agree on matrix 0, over the distance of their targets."""
     rng = np.random.default_rng(0)
     first, second = (ReluNetwork((rng.uniform(-1, 1, (3, 2)), rng.uniform(-1, 1, (2, 3)))) for _ in range(2))
     models = pruning.indistinguishable(first, second, 0, 30, 1)
@@ -99,7 +99,7 @@ def _normalisation_cases() -> list[tuple[float, float]]:
     # Tokens and mixture side by side: an error of one in each of two coordinates of four.
     error, base = np.array([0, 0, 0.01, 0.01]), np.array([0, 0, 0.1, -0.1])
     strayed = np.linalg.norm((layer_norm(base + error, 1.0) - layer_norm(base, 1.0))[:2])
-    size, link = float(np.linalg.norm(error)), 1e12  # nothing but what strays is seen
+    size, link = float(np.linalg.norm(error)), 1e12  # so large that only the stray error is seen
     return [
         (bounds.norm_change(0.1, 0.5, 0.0), moved),
         (bounds.norm_change(6.0, 0.5, 0.0), across),

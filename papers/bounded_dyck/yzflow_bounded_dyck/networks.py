@@ -1,4 +1,4 @@
-"""Small ReLU networks that a construction writes down, weight by weight."""
+"""Small ReLU networks with explicit weights, for constructions."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class ReluNetwork:
     Attributes
     ----------
     weights : tuple of (outputs, inputs) array
-        One a layer.
+        One matrix per layer.
     biases : tuple of (outputs,) array, optional
-        One a layer. Default: none.
+        One vector per layer. Default: none.
     """
 
     weights: tuple[np.ndarray, ...]

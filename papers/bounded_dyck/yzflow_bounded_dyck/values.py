@@ -1,4 +1,4 @@
-"""Numbers that the register and the pages quote of layers written by hand: `python -m yzflow.values write`."""
+"""Published numbers on hand-written layers, for the register and the pages: `python -m yzflow.values write`."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ def ranks(k: int, depth: int) -> dict[str, int]:
 
 
 def by_hand() -> dict[str, int]:
-    """Layers that the check of necessity rests on."""
+    """Layers for the check of necessity."""
     return {"layers": len(measures.right_and_balanced())}
 
 
 def one_type(depth: int, longest: int) -> dict[str, Any]:
-    """A layer for one type: what its pairs add at least, its difference in (11), and how far one depth's features are.
+    """A layer for one type: least contribution of its pairs, difference in (11), and whether equal depths look alike.
 
-    Prefixes of every length up to 20, and of the longest.
+    Prefixes have every length up to 20, and the longest length.
     """
     language = DyckLanguage(1, depth)
     layer = hypotheses.one_type_layer(language)

@@ -1,4 +1,4 @@
-"""Statements on layers that are nearly right: Theorem 2 and Corollary 2."""
+"""Statements on approximately balanced layers: Theorem 2 and Corollary 2."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Hypotheses of the bounded Dyck paper's statements.
 
-What the layers of the checks have by construction has the margin one.
+A hypothesis that the checks' layers satisfy by construction has the margin one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from yzflow_bounded_dyck import approximate
 
 
 def _by_construction(setting: Any) -> float:
-    """The margin of a hypothesis that the layers have which the checks are run on."""
+    """Margin one: the checks' layers satisfy the hypothesis by construction."""
     return 1.0
 
 
@@ -26,7 +26,7 @@ def _independent(setting: Any) -> float:
 
 @functools.lru_cache(maxsize=16)
 def _keeps(setting: Any) -> float:
-    """Ten times the share of two stacks' distance that 1000 pairs leave in the layer that the flow trains."""
+    """Ten times the share of two stacks' distance that 1000 pairs leave in the trained layer (`kept_behind`)."""
     share = approximate.kept_behind(setting.simulate("full flow", seed=0).final, setting.language)
     return 10 * share if np.isfinite(share) else 1.0
 

@@ -1,4 +1,4 @@
-"""Statements on balance: Theorem 1, Corollary 1, Appendices C.2 and C.7, and what comes with them."""
+"""Statements on balance: Theorem 1, Corollary 1, Appendices C.2 and C.7, and related statements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Levels, proofs and kinds of entries that the statements of the paper have in common."""
+"""Levels, proofs and kinds of entries that the paper's statements share."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def exact(name: str, measure: Any, tolerance: float, corrected: Any = None, **mo
 
 
 def once(measure: Callable[[], float]) -> Callable[..., float]:
-    """A measure that looks at nothing of the runs, so that it is computed once for all of them."""
+    """A measure that ignores its runs, computed once for all of them."""
     kept = functools.cache(measure)
 
     @functools.wraps(kept)

@@ -1,4 +1,4 @@
-"""The explorer's panel of bounded Dyck languages: what matched pairs do to a layer on and off balance."""
+"""The explorer's panel of bounded Dyck languages: the effect of matched pairs on balanced and unbalanced layers."""
 
 from yzflow.pages.explorer.registry import Panel
 from yzflow_bounded_dyck.panel.data import collect

@@ -1,7 +1,7 @@
 """Theorem 2 of Wen et al. 2023 (arXiv 2312.01429) from the cross-entropy: its excess keeps outputs apart.
 
-The paper's theory has the squared loss; its footnote 1 leaves the cross-entropy out, the least of which no finite
-weights attain. An excess over that least is enough here, so that nothing has to attain it.
+The paper's theory has the squared loss. Its footnote 1 leaves the cross-entropy out, since no finite weights attain the
+least value. Here a small excess over the least value is enough, and no weights have to attain it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ SEVERAL = "more than two entries of a sign, by induction"
 
 
 def two_entries(share: sp.Expr, output: sp.Expr) -> sp.Expr:
-    """Least divergence of two distributions on two entries, from their first ones (Pinsker)."""
+    """Least divergence of two distributions on two entries, from their first entries (Pinsker)."""
     return 2 * (share - output) ** 2
 
 
@@ -26,17 +26,17 @@ def squared_distance(variation: sp.Expr) -> sp.Expr:
 
 
 def error(excess: sp.Expr, probability: sp.Expr, other: sp.Expr) -> sp.Expr:
-    """The most that the outputs after two prefixes are off together, from the excess of either loss."""
+    """Upper bound on the sum of the errors of two prefixes' outputs, from the excess of either loss."""
     return sp.sqrt(excess * (1 / probability + 1 / other))
 
 
 def separation(apart: sp.Expr, excess: sp.Expr, probability: sp.Expr, other: sp.Expr) -> sp.Expr:
-    """Distance that outputs keep, of that of the exact distributions."""
+    """Lower bound on the distance of two outputs, from the distance of the exact distributions and the error."""
     return apart - error(excess, probability, other)
 
 
 def small_excess(apart: sp.Expr, probability: sp.Expr, other: sp.Expr) -> sp.Expr:
-    """Excess up to which outputs stay half as far apart as the exact distributions are."""
+    """Largest excess at which two outputs keep half the distance of the exact distributions."""
     return apart**2 / (4 * (1 / probability + 1 / other))
 
 
@@ -48,7 +48,7 @@ def derive(
     separation: Claim = separation,
     small_excess: Claim = small_excess,
 ) -> Derivation:
-    """KL(p || o) >= ||p - o||^2, and what the excess leaves of the distance of two outputs."""
+    """KL(p || o) >= ||p - o||^2, and the bound on the distance of two outputs from the excess."""
     p, o, tau, excess, one, other, odds = positive("p o tau epsilon pi_1 pi_2 s")
     divergence = p * sp.log(p / o) + (1 - p) * sp.log((1 - p) / (1 - o))
     slope = sp.diff(divergence - two_entries(p, o), o)

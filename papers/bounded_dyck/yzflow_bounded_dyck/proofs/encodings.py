@@ -9,12 +9,12 @@ from theory.symbolic.model import matrix, named, norm, positive
 
 
 def value_map(encodings: sp.MatrixSymbol, values: sp.MatrixSymbol) -> sp.MatrixExpr:
-    """W_V with ``E W_V = V``, for encodings, the rows of E, that are linearly independent."""
+    """W_V with ``E W_V = V``, for linearly independent encodings, the rows of E."""
     return encodings.T * (encodings * encodings.T).inverse() * values
 
 
 def logit_map(encodings: sp.MatrixSymbol, logits: sp.MatrixSymbol) -> sp.MatrixExpr:
-    """W with ``E W E^T = Z``, of which W_Q and W_K are factors."""
+    """W with ``E W E^T = Z``; W_Q and W_K are its factors."""
     inverse = (encodings * encodings.T).inverse()
     return encodings.T * inverse * logits * inverse * encodings
 

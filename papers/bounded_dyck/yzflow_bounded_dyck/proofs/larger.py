@@ -13,7 +13,7 @@ COMPOSED = "weights of the narrow layers behind Q and its transpose, layer by la
 
 
 def handed_on(x: sp.Expr) -> sp.Expr:
-    """g(x) of a layer that hands its tokens on."""
+    """g(x) of a layer that passes its tokens on unchanged."""
     return sp.Max(0, x) - sp.Max(0, -x)
 
 
@@ -23,7 +23,7 @@ def layer(x: sp.Expr, value: sp.Expr, mixed: sp.Expr) -> sp.Expr:
 
 
 def silent_value() -> sp.Expr:
-    """W_V of a layer that hands its tokens on."""
+    """W_V of a layer that passes its tokens on unchanged."""
     return sp.Integer(0)
 
 
@@ -59,7 +59,7 @@ def derive(
     widening: Claim = widening,
     sizes: Sequence[tuple[int, int]] = ((2, 3), (3, 5)),
 ) -> Derivation:
-    """A layer that hands its tokens on, in both architectures; LN of tokens behind an isometry."""
+    """A layer that passes its tokens on unchanged, in both architectures; LN of tokens behind an isometry."""
     mixed, hidden = sp.symbols("u h", real=True)
     vanishing: dict[str, sp.Expr] = {}
     for sign in (1, -1):

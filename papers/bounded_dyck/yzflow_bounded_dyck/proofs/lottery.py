@@ -49,7 +49,7 @@ def lipschitz(floor: sp.Expr) -> sp.Expr:
 
 
 def stray(share: sp.Expr) -> sp.Expr:
-    """Share of an error of norm one that a larger LN moves to the coordinates of the token, at most."""
+    """Largest share of an error of norm one that a wider LN moves to the coordinates of the token."""
     return share
 
 
@@ -64,7 +64,7 @@ def network_change(w: sp.Expr, v: sp.Expr, e: sp.Expr, f: sp.Expr, size: sp.Expr
 
 
 def composed(constant: sp.Expr, error: sp.Expr, own: sp.Expr) -> sp.Expr:
-    """Error after a map, from that before it and its own (Lemma 5)."""
+    """Error after a map, from the error before it and the map's own error (Lemma 5)."""
     return constant * error + own
 
 
@@ -153,7 +153,7 @@ def derive(
 
 
 def _normalisation(lipschitz: Claim, c: sp.Expr, s: sp.Expr, t: sp.Expr, angle: sp.Expr) -> dict[str, sp.Expr]:
-    """Squares of L |x - y| less those of the distance of the images, and sums of what is not negative."""
+    """(L |x - y|)^2 minus the squared distance of the images, as a sum of non-negative terms."""
     scale = lipschitz(c) ** 2
 
     def apart(one: sp.Expr, other: sp.Expr) -> sp.Expr:

@@ -1,4 +1,4 @@
-r"""Silent pairs: Theorem 1 of Wen et al. 2023 (arXiv 2312.01429) without its hypothesis, and which sets can be silent.
+r"""Silent pairs: Theorem 1 of Wen et al. 2023 (arXiv 2312.01429) without its hypothesis; the sets that can be silent.
 
 From the definition of the layer, without a residual link: at a query q the output depends on ``LN(u)`` only, ``u =
 sum_s N_s V_s exp(Z[q, s])`` (12). A pair is silent if its open and its closed bracket have the value zero.
@@ -26,17 +26,17 @@ FINITE = "there are finitely many features, so that a continuous head knows them
 
 
 def told_by(ratio: sp.Expr) -> sp.Expr:
-    """The weight of the query, from the share of an unmatched bracket in the feature over that of START."""
+    """The weight of the query, from the ratio of an unmatched bracket's to START's coordinate in the feature."""
     return ratio
 
 
 def partner(value: sp.Expr) -> sp.Expr:
-    """Value of the closed bracket of a pair that is not silent; the logits of both are equal at every query."""
+    """Value of the closed bracket of a pair that is not silent; both brackets have equal logits at every query."""
     return -value
 
 
 def derive(*, told_by: Claim = told_by, partner: Claim = partner) -> Derivation:
-    """Two silent types of a level, a silent pair of level 1, and the layer that has all other sets."""
+    """Two silent types of a level, a silent pair of level 1, and a layer for every other silent set."""
     # Two prefixes that differ in one token each, at one query: the other counts are N, and any values and logits.
     s = index("s", STATES)
     counts, values, logits = entries("N"), entries("V"), entries("Z")

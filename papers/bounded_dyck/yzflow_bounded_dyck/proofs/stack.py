@@ -1,7 +1,8 @@
 """The exactly balanced family and its head (sufficiency in Theorem 1 of Wen et al. 2023, arXiv 2312.01429).
 
-One coordinate a pair (i, l): what its open and closed brackets add to it, for any random attention; and the network of
-three layers that reads the stack off the coordinates, or off the coordinates and the query behind a residual link.
+Each pair (i, l) has a coordinate. The proof adds up the contributions of its open and closed brackets, for any random
+attention. A network of three layers reads the stack off the coordinates, or, behind a residual link, off the
+coordinates and the query.
 """
 
 from __future__ import annotations
@@ -34,12 +35,12 @@ def step(f: sp.Expr, smallest: sp.Expr) -> sp.Expr:
 
 
 def top(own: Scalar, deeper: Sequence[Scalar]) -> sp.Expr:
-    """t: 1 for the last unmatched bracket, from its h and those one level deeper."""
+    """t: 1 for the last unmatched bracket, from its h and from the h one level deeper."""
     return _relu(own - sp.Add(*deeper))
 
 
 def top_at(own: sp.Expr, asked: Scalar) -> sp.Expr:
-    """t behind a residual link: h of the level that the query asks for, and 0 of all others."""
+    """t behind a residual link: h at the level of the query, and 0 at all other levels."""
     return _relu(own + asked - 1)
 
 

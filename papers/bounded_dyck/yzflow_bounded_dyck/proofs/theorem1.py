@@ -1,4 +1,4 @@
-"""Theorem 1 of Wen et al. 2023 (arXiv 2312.01429): what inserted pairs add, and when they add nothing.
+"""Theorem 1 of Wen et al. 2023 (arXiv 2312.01429): the contribution of inserted pairs, and when it vanishes.
 
 From the definition of the layer: at a query q, the sum before LN is ``u = sum_s N_s V_s exp(Z[q, s])`` (12). The open
 bracket of a pair has the logit x and its partner the logit y, at each of two closing queries.
@@ -16,7 +16,7 @@ X, Y = sp.symbols("x_1 x_2", real=True), sp.symbols("y_1 y_2", real=True)
 
 
 def insertion(open_value: sp.Matrix, close_value: sp.Matrix, x: sp.Expr, y: sp.Expr) -> sp.Matrix:
-    """delta of (14): what one matched pair adds to u."""
+    """delta of (14): the contribution of one matched pair to u."""
     return open_value * sp.exp(x) + close_value * sp.exp(y)
 
 
@@ -26,12 +26,12 @@ def partner_value(open_value: sp.Matrix, difference: sp.Expr) -> sp.Matrix:
 
 
 def silent_partner(factor: sp.Expr) -> sp.Expr:
-    """V_close of a pair with (14) whose V_open is zero; ``factor`` is what (14) has V_close times."""
+    """V_close of a pair with (14) whose V_open is zero; ``factor`` is the coefficient of V_close in (14)."""
     return sp.Integer(0) / factor
 
 
 def one_type_logit(depth: sp.Expr) -> sp.Expr:
-    """Logit of closed brackets at a query of that depth, against 0 of all others: one type needs no balance."""
+    """Logit of closed brackets at a query of this depth; all others have 0. With it one type needs no balance."""
     return -sp.log(1 + depth)
 
 

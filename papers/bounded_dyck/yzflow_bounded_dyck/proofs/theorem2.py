@@ -1,7 +1,8 @@
 """Theorem 2 of Wen et al. 2023 (arXiv 2312.01429), with a constant.
 
-Two prefixes whose last unmatched types differ have the sums x + n delta and y + n delta before LN, with
-max(||x||, ||y||) = P (17) and ||delta|| = S (15). Where they do not reach the pair's level, both open it once first.
+Two prefixes with different last unmatched types have the sums x + n delta and y + n delta before LN, with
+max(||x||, ||y||) = P (17) and ||delta|| = S (15). If they do not reach the pair's level, both first open the levels
+between once.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from theory.symbolic.model import positive
 
 
 def bound(p: sp.Expr, lipschitz: sp.Expr, separation: sp.Expr, n: sp.Expr) -> sp.Expr:
-    """Largest S for which outputs stay ``separation`` apart after n pairs."""
+    """Upper bound on S if outputs stay ``separation`` apart after n pairs."""
     return p * (1 + 2 * lipschitz / separation) / n
 
 
 def deeper(reached: sp.Expr, n: sp.Expr, levels: sp.Expr) -> sp.Expr:
-    """Bound for a pair so many levels below the deepest one whose pairs fit in, from the bound ``reached`` there."""
+    """Bound for a pair some levels below the deepest level whose pairs fit in, from the bound ``reached`` there."""
     return reached * (1 + 1 / n) ** levels
 
 
@@ -28,7 +29,7 @@ def error_bound(excess: sp.Expr, probability: sp.Expr) -> sp.Expr:
 
 
 def small_excess(probability: sp.Expr, separation: sp.Expr) -> sp.Expr:
-    """Excess of the loss up to which outputs stay half as far apart as the exact distributions are."""
+    """Largest excess of the loss at which two outputs keep half the distance of the exact distributions."""
     return probability * separation**2 / 16
 
 
@@ -39,7 +40,7 @@ def derive(
     error_bound: Claim = error_bound,
     small_excess: Claim = small_excess,
 ) -> Derivation:
-    """||LN(a) - LN(b)|| <= 2 ||a - b|| / (||a|| + ||b||), the bound of S, and what the loss says of outputs."""
+    """||LN(a) - LN(b)|| <= 2 ||a - b|| / (||a|| + ||b||), the bound of S, and the outputs' distance from the loss."""
     a, b, p, n, gamma, tau, opened, excess, probability = positive("A B P n gamma tau sigma epsilon pi")
     angle = sp.Symbol("r", nonnegative=True)  # 1 + cosine
     cosine = angle - 1

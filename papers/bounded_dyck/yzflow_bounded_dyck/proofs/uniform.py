@@ -1,4 +1,4 @@
-"""Corollary 1 and Proposition 1 of Wen et al. 2023 (arXiv 2312.01429): attention that says nothing about the task."""
+"""Corollary 1 and Proposition 1 of Wen et al. 2023 (arXiv 2312.01429): attention without information on the task."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ def depth_of(start: sp.Expr, height: sp.Expr) -> sp.Expr:
 
 
 def shared_value(values: sp.Matrix) -> sp.Matrix:
-    """Rows of V for which no attention matters, from any row."""
+    """Rows of V, all equal to one row, at which attention has no effect."""
     return sp.ones(values.rows, 1) * values.row(0)
 
 
 def derive(*, depth_of: Claim = depth_of, shared_value: Claim = shared_value, size: int = 3) -> Derivation:
-    """Depth under uniform attention, why START is needed, and a layer that no attention changes."""
+    """Depth under uniform attention, the need for START, and a layer whose output does not depend on attention."""
     opens, closes = positive("N_o N_c")
     length = opens + closes
     # Values: START (1, 0), open (0, 1), closed (0, -1), each with weight 1/(length + 1).

@@ -1,7 +1,7 @@
-"""Corollary 2 of Wen et al. 2023 (arXiv 2312.01429): what weight decay leaves of the loss, and of the balance.
+"""Corollary 2 of Wen et al. 2023 (arXiv 2312.01429): loss and balance of a minimiser under weight decay.
 
-The loss is the squared one, as in the paper. A set of weights that is exact and finite exists by Theorem 1; it has the
-norm R_0 (sum of squares). Nothing here says that training finds a minimiser.
+The loss is squared, as in the paper. By Theorem 1 there are finite, exact weights; they have the norm R_0 (sum of
+squares). The proof does not claim that training finds a minimiser.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ SIZE = "its norm is at most R_0, for its loss is not below the smallest"
 
 
 def excess_bound(decay: sp.Expr, norm: sp.Expr) -> sp.Expr:
-    """The most that the loss of a minimiser can lie above the smallest loss."""
+    """Upper bound on a minimiser's excess over the smallest loss."""
     return decay * norm
 
 
 def product_bound(norm: sp.Expr, layers: Scalar) -> sp.Expr:
-    """Largest product of the norms of so many matrices, whose squares sum to ``norm``."""
+    """Largest product of the norms of a number of matrices, if the squared norms sum to ``norm``."""
     return (norm / layers) ** (sp.sympify(layers) / 2)
 
 
 def small_decay(norm: sp.Expr, probability: sp.Expr, separation: sp.Expr) -> sp.Expr:
-    """Decay up to which outputs stay half as far apart as the exact distributions are."""
+    """Largest decay at which two outputs keep half the distance of the exact distributions."""
     return theorem2.small_excess(probability, separation) / norm
 
 
