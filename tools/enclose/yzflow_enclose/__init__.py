@@ -1,4 +1,4 @@
-"""Enclosures: what the flows do at every time, proved in ball arithmetic instead of measured at some times."""
+"""Enclosures: bounds of flows at every time, proved in ball arithmetic instead of measured at some times."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""A population in a claim: its parts as plain content, and one order of its bags."""
+"""A population in a claim: plain content, with its bags in one order."""
 
 from __future__ import annotations
 

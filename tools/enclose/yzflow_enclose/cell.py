@@ -65,7 +65,7 @@ class Cell:
             checks.positive("distinct", weight)
 
     def field(self, eta_z: Any, common: Any) -> Symmetric:
-        """The vector field with balls or jets for the two parameters; its norm is that of the middle of the cell."""
+        """The vector field, with balls or jets for the two parameters; its norm is taken at the middle of the cell."""
         settings = {
             "kind": "symmetric",
             "decoder": self.decoder,
@@ -119,7 +119,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class CellStep:
-    """A span of time: a polynomial for each variable and monomial in s, and what the solution differs from it.
+    """A span of time: a polynomial for each variable and monomial in s, and bounds of the distance of the solution.
 
     Parameters
     ----------
@@ -142,19 +142,19 @@ class CellStep:
 
     @property
     def limbs(self) -> np.ndarray:
-        """(variables, monomials, degree + 1, 2) floats, the sums of whose pairs are the coefficients."""
+        """(variables, monomials, degree + 1, 2) floats; a coefficient is the sum of a pair."""
         return np.array([[[_pair(p[k]) for k in range(ORDER + 1)] for p in row] for row in self.polynomials])
 
     @classmethod
     def of(cls, start: float, end: float, limbs: np.ndarray, radius: float, speed: float) -> CellStep:
-        """The step whose polynomials have these limbs."""
+        """The step with these limbs."""
         with precision(2 * BITS):
             rows = [[arb_poly([arb(a) + arb(b) for a, b in p]) for p in row] for row in limbs.tolist()]
         return cls(start, end, rows, radius, speed)
 
 
 def _pair(value: arb) -> tuple[float, float]:
-    """Two floats whose sum is a number of at most 106 bits."""
+    """Two floats with a given sum, a number of at most 106 bits."""
     first = float(value)
     rest = (value - arb(first)).mid()
     if rest != arb(float(rest)) or arb(first) + rest != value:

@@ -1,4 +1,4 @@
-"""Bounds of the steps of a cell: defects, logarithmic norms, and how an error near the polynomials grows."""
+"""Bounds of the steps of a cell: defects, logarithmic norms, and the growth of an error near the polynomials."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from yzflow_enclose.stepping import above, ball_of, grow, moved, padded, precisi
 
 # The truncation error of a step in the norm of the weights.
 GOAL = 3e-6
-# The radius that is tried next, in bounds of the error; and the one that is claimed, as bounds differ a little when
-# they are computed again.
+# The radius to try next, and the radius to claim, in bounds of the error; the second leaves room for a computation
+# again, with slightly other bounds.
 _ROOM, _SPARE = 1.5, 1.1
-# Degrees of the jets of the Jacobian, and beyond that of the polynomials for the defect.
+# Degree of the jets of the Jacobian, and degrees of the defect beyond that of the polynomials.
 _TUBE, _FURTHER = 2, 2
-# Parts of a step over which the defect beyond degree n is bounded: where a step is made, and where it is checked.
+# Parts of a step for bounds of the defect beyond degree n: in making a step, and in checking it.
 _PARTS, _CHECKED_PARTS = 2, 4
 
 
 @dataclass(frozen=True)
 class Found:
-    """Bounds over a step: its radius, that of the velocity, the error at the end, and the polynomials there."""
+    """Bounds over a step: of the distance, of the velocity and of the error at the end, with the polynomials there."""
 
     radius: arb
     speed: arb
@@ -48,7 +48,7 @@ class Bounds:
         self.zero = [[arb(0)] * len(self.basis) for _ in range(self.thin.size)]
 
     def series(self, state: list[list[arb]]) -> list[list[list[arb]]]:
-        """Taylor coefficients in time of each monomial, midpoints only: any polynomial will do."""
+        """Taylor coefficients in time of each monomial, midpoints only, since any polynomial will do."""
         parts = [[[value] for value in row] for row in state]
         for k in range(ORDER):
             with precision(cap=k + 1):
@@ -67,7 +67,7 @@ class Bounds:
 
     @precision(cap=ORDER + 1)
     def _in_time(self, polynomials: Polynomials, length: arb, centre: arb, reach: arb) -> arb:
-        """The same by the series at a time of the step, from where the step reaches so far."""
+        """The same bound by the series at a time ``centre`` of the step, for times up to ``reach`` from there."""
         half = (length / 2).upper()
         around = [[moved(p, centre) for p in row] for row in polynomials]
         thin = self.thin.derivative([Jet([arb_series(p.coeffs(), ORDER) for p in row], self.basis) for row in around])
@@ -88,7 +88,7 @@ class Bounds:
         return weighted_norm(bounds, self.weights)
 
     def defect_in_settings(self, polynomials: Polynomials, length: arb, parts: int = _PARTS) -> arb:
-        """Bound of what p' - f(p) has beyond degree n in s."""
+        """Bound of the terms of p' - f(p) beyond degree n in s."""
         largest, missing = arb(0), len(self.further) - len(self.basis)
         for k in range(parts):
             first, last = length * k / parts, length * (k + 1) / parts
@@ -110,7 +110,7 @@ class Bounds:
     def jacobian(self, polynomials: Polynomials, length: arb, radius: arb) -> tuple[list[list[list[arb]]], list]:
         """Jets of df_i/dx_j in (s1, s2, t) over the tube, [term][i][j], scaled by the weights, and bounds of the rests.
 
-        The third parameter is (t - middle)/half; what the tube is wide is in the terms of degree zero.
+        The third parameter is (t - middle)/half; the width of the tube is in the terms of degree zero.
         """
         bas, half = self.tube, (length / 2).upper()
         box = self.cell.along(bas, rest=arb_series([arb(0)], 2))

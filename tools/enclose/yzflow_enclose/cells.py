@@ -1,14 +1,14 @@
-"""Cells of settings: what the flow does for *every* setting in a box of them, at every time.
+"""Cells of settings: bounds of the flow for *every* setting in a box of them, at every time.
 
 A cell has a range of eta_Z and one of the common token's weight; s1 and s2 run over them, from -1 to 1. A step has for
 each variable a polynomial p(t, s) in time and in both. Its defect p' - f(p, s) has two parts: the terms up to degree n
-in s, each a series in time with a remainder, and what is beyond degree n, which jets bound (`yzflow_enclose.jets`).
-The logarithmic norm of the Jacobian is bounded over the tube around all p(t, s) at once, from a jet of the Jacobian in
-t and s, so that the dependence on s is not taken for an uncertainty of the state. As in `yzflow_enclose.stepping`,
-they bound the distance of the solution to p(t, s), here for every s.
+in s, each a series in time with a remainder, and the terms beyond degree n, bounded by jets (`yzflow_enclose.jets`).
+The logarithmic norm of the Jacobian is bounded over the tube around all p(t, s) at once. The bound comes from a jet of
+the Jacobian in t and s, so that the dependence on s is not counted as an uncertainty of the state. As in
+`yzflow_enclose.stepping`, these bound the distance of the solution to p(t, s), here for every s.
 
-What is decided are signs of sums of velocities: they are derivatives of the polynomials, and so polynomials in t and s,
-up to a bound of the error of the velocity.
+Signs of sums of velocities are decided. Velocities are derivatives of the polynomials, and so polynomials in t and s,
+up to a bound of their error.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from yzflow_enclose.claims import CELL, CELL_FORMAT, HIGHEST_DEGREE, cell_words,
 from yzflow_enclose.signs import Sign, Watch
 from yzflow_enclose.stepping import above, precision
 
-# A radius of the tube beyond which velocities are lost.
+# The largest radius of a tube: beyond, velocities are unknown.
 _LOST = 0.03
 
 
 @dataclass(repr=False)
 class CellEnclosure(Certified):
-    """Steps of a cell so far, what was decided by them, and why there are no more; from `decide_cell` or `load`.
+    """Steps of a cell, the signs that they decide, and the reason for their end; from `decide_cell` or `load`.
 
-    One that was loaded is a claim of whoever made the file: it verifies itself before it answers anything.
+    A loaded enclosure is a claim of the file's author: it verifies itself before it answers anything.
 
     Attributes
     ----------
@@ -50,15 +50,15 @@ class CellEnclosure(Certified):
         Total degree in the two parameters.
     steps : list of CellStep
     reason : str
-        Why it ends; empty if it reached the time that was asked for.
+        Why it ends; empty if it reached ``t_end``.
     t_end : float
-        How far was asked for.
+        The last time that was asked for.
     decided : dict of tuple to Sign
-        Of the coefficients c of each sum of velocities; `signs` gives them when they are verified.
+        Decided signs, by the coefficients c of each sum of velocities; use `signs`, which verifies them.
     environment : mapping
-        Versions, processor and code that it was made with.
+        Versions, processor and code of its making.
     fault : str
-        Why the last `verify` said False.
+        Why the last `verify` returned False.
     """
 
     cell: Cell
@@ -97,9 +97,9 @@ class CellEnclosure(Certified):
         return dict(self.decided)
 
     def verify(self) -> bool:
-        """Whether every bound, computed again from the polynomials, is within the claimed ones, and every sign is so.
+        """True if every bound, computed again from the polynomials, is within the claim, and every sign is right.
 
-        ``python -m yzflow_enclose.verifier FILE`` does the same with code of its own.
+        ``python -m yzflow_enclose.verifier FILE`` does the same with independent code.
         """
         return self._judged(self._check_steps() or self._check_signs() or self._check_claim())
 
@@ -200,20 +200,20 @@ class CellEnclosure(Certified):
 
     @classmethod
     def load(cls, path: str | os.PathLike, *, trust: bool = False) -> CellEnclosure:
-        """Read what `save` wrote. It is verified when it is first asked for anything.
+        """Read a file of `save`. The enclosure is verified when it is first asked for anything.
 
         Parameters
         ----------
         path : path-like
         trust : bool
-            Believe whoever made the file, and do not verify.
+            Believe the file's author, and do not verify.
 
         Raises
         ------
         ValueError
-            If a byte is not as it was written, the claim is none that `save` writes, or it is something else.
+            If a byte is not as it was written, the claim is none of `save`, or the file is something else.
         FileNotFoundError
-            If there is none.
+            If there is no such file.
         """
         trust = checks.flag("trust", trust)
         claim, notes, arrays = certificate.read(path, kinds=(CELL,))
@@ -242,23 +242,23 @@ def decide_cell(
     degree: int = 6,
     max_seconds: float | None = None,
 ) -> tuple[list[Sign], CellEnclosure]:
-    r"""Whether sums of velocities are positive at every setting of a cell and every time 0 < t <= t_end.
+    r"""Decide whether sums of velocities are positive at every setting of a cell and every time 0 < t <= t_end.
 
     Parameters
     ----------
     cell : Cell
     claims : sequence of sequences of float
-        Of each, the coefficients c of sum_i c_i dz_i/dt, over the common token and then the distinct ones.
+        For each sum, the coefficients c of sum_i c_i dz_i/dt, over the common token and then the distinct ones.
     t_end : float
         Last time, SGD steps.
     degree : int
-        Of the polynomials in the parameters.
+        Degree of the polynomials in the parameters.
     max_seconds : float, optional
 
     Returns
     -------
     list of Sign, CellEnclosure
-        The enclosure ends where every claim is decided, at ``t_end``, or where it has to, with a reason.
+        The enclosure ends when every claim is decided, at ``t_end``, or before, with a reason.
 
     Raises
     ------
@@ -299,7 +299,7 @@ def decide_cell(
 def _stepped(
     bounds: Bounds, state: list[list[arb]], error: arb, now: float, t_end: float, shrink: float
 ) -> tuple[CellStep, list[list[arb]], arb, float] | None:
-    """A step as long as its truncation error and its tube allow; None if none is short enough."""
+    """A step as long as its truncation error and its tube allow; None if no step is short enough."""
     series = bounds.series(state)
     polynomials = [[arb_poly(c) for c in row] for row in series]
     guess = _first_guess(series, bounds.weights)
@@ -324,7 +324,7 @@ def _stepped(
 
 
 def _first_guess(series: list[list[list[arb]]], weights: np.ndarray) -> float:
-    """The time after which the last terms in time are as large as the truncation error may be."""
+    """The time at which the last terms of the series reach the goal of the truncation error."""
     shortest = 1e6
     for k in (ORDER - 1, ORDER):
         sizes = [w * sum(abs(float(c[k])) for c in row) for row, w in zip(series, weights, strict=True)]

@@ -1,4 +1,4 @@
-"""Enclosures as files: a claim, and the steps that prove it, in one sealed archive."""
+"""Enclosures as files: a claim and the steps that prove it, in one sealed archive."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _OF_CELLS = {"start": 1, "end": 1, "radius": 1, "speed": 1, "limbs": 5, "weights
 _LONGEST_NOTE = 2000
 # The start of an array's file: format 1.0, of doubles or 64-bit integers.
 _HEAD, _FORM = 100, re.compile(rb"\x93NUMPY\x01\x00..\{'descr': '<[fi]8'", re.DOTALL)
-# A step has fewer; more would keep a checker busy for as long as the file likes.
+# The most pieces of a step; a file with more would keep a checker busy for long.
 _MOST_PIECES = 1000
 
 
 def write(path: str | os.PathLike, claim: Mapping, notes: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
-    """Write a claim, notes that nothing depends on, and arrays, completely or not at all."""
+    """Write a claim, notes and arrays, completely or not at all; nothing depends on the notes."""
     header = json.loads(json.dumps({"claim": claim, "notes": notes}, sort_keys=True))
     files.write(path, archive.encode(header, arrays, name=archive.CLAIM))
 
@@ -36,14 +36,14 @@ def write(path: str | os.PathLike, claim: Mapping, notes: Mapping, arrays: Mappi
 def read(
     path: str | os.PathLike, kinds: Sequence[str] = claims.KINDS
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, np.ndarray]]:
-    """Read a file of `write`: a claim of one of these kinds, notes and arrays, each of a form that it can have.
+    """Read a file of `write`: a claim of one of these kinds, notes and arrays, all checked for their form.
 
     Raises
     ------
     ValueError
-        If a byte is not as it was written, or it is something else.
+        If a byte is not as it was written, or the file is something else.
     FileNotFoundError
-        If there is none.
+        If there is no such file.
     """
     name = os.fspath(checks.path("path", path))
     content = files.read("path", name)
@@ -64,7 +64,7 @@ def read(
 
 
 def _check_members(content: bytes, path: str) -> None:
-    """Refuse what a reader of few lines would read otherwise: a name that stands twice, or an array in another form."""
+    """Refuse an archive that simple readers may read differently: a name twice, or an array in another form."""
     with zipfile.ZipFile(io.BytesIO(content)) as file:
         names = file.namelist()
         good = len(set(names)) == len(names) and all(not entry.compress_type for entry in file.infolist())
@@ -76,7 +76,7 @@ def _check_members(content: bytes, path: str) -> None:
 
 
 def _is_older(content: bytes) -> bool:
-    """Whether it is of the time when certificates held settings and no claim."""
+    """True for a file from before certificates held claims."""
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as file:
             return {"settings", "sha256", "limbs"} <= set(file.files)
@@ -121,5 +121,5 @@ def _check_arrays(arrays: Mapping[str, np.ndarray], claim: Mapping[str, Any], pa
 
 
 def _clocks(claim: Mapping[str, Any]) -> int:
-    """Whether the time is a variable, too."""
+    """1 if the time is a variable, too, else 0."""
     return int(claim.get("clock") is True)

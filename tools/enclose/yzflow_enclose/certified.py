@@ -1,4 +1,4 @@
-"""Base of enclosures of flows and of cells as certificates: a file is a claim, and answers when it is verified."""
+"""Base of enclosures as certificates, of flows and of cells: a file is a claim, and answers after it is verified."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from yzflow_enclose.stepping import above
 
 
 def environment() -> dict[str, str]:
-    """Causes of other bits in an enclosure: as of other results, and the code of this distribution."""
+    """Factors that may change the bits of an enclosure: those of other results, and the code of this distribution."""
     return {**provenance.environment(), "code": origins.outside([__name__])}
 
 
 class Certified(ABC):
-    """An enclosure that was made here, or read from a file and not yet believed.
+    """An enclosure that was made here, or read from a file and not yet verified.
 
     Attributes
     ----------
     fault : str
-        Why the last `verify` said False.
+        Why the last `verify` returned False.
     """
 
     fault: str = ""
@@ -38,26 +38,26 @@ class Certified(ABC):
 
     @abstractmethod
     def verify(self) -> bool:
-        """Whether every bound, computed again, is within the claimed ones, and every verdict is so."""
+        """True if every bound, computed again, is within the claimed bound, and every verdict is right."""
 
     @property
     def claimed(self) -> Mapping[str, Any]:
-        """The claim of the file that it was read from, verified or not; of one that was made here, its `claim`."""
+        """The claim of its file, verified or not; if it was made here, its `claim`."""
         return self.claim if self._claimed is None else self._claimed
 
     def _believe(self) -> None:
-        """Every bound of a file is computed again before it answers."""
+        """Verify an enclosure from a file before it answers."""
         if not self._trusted and not self.verify():
             raise ValueError(f"the enclosure proves nothing: {self.fault}")
 
     def _judged(self, fault: str) -> bool:
-        """Note the fault, and whether a file is believed from now on; True without a fault, as `verify` answers."""
+        """Note the fault, and trust the enclosure if there is none; True without a fault, as for `verify`."""
         self.fault = fault
         self._trusted = self._claimed is None or fault == ""
         return fault == ""
 
 
 def error_bounds(radii: Iterable[float], weights: np.ndarray) -> list[float]:
-    """Bounds of the distance of each variable to its polynomials, at every time, from the radii of the steps."""
+    """Bounds of the distance of each variable to its polynomials at every time, from the radii of the steps."""
     radius = arb(max(radii))
     return [above(radius / arb(weight)) for weight in weights.tolist()]

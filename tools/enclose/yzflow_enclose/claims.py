@@ -1,8 +1,8 @@
-"""The claim of a certificate: what it says of which flow of which population, in closed words.
+"""The claim of a certificate: the flow, its population and the bounds, in a closed vocabulary.
 
 A claim is plain JSON. It holds the population itself, sorted, so that settings, variables and their names follow from
-it, and nothing in it is free text; that of a reader's own flow names its code and configuration in the place of a
-population. ``yzflow_enclose.verifier`` parses and judges the same with code of its own, but for a reader's own flow.
+it; there is no free text. For a reader's own flow it holds name and configuration of its class in place of a
+population. ``yzflow_enclose.verifier`` parses and judges claims with independent code, except for a reader's own flow.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from yzflow_enclose.formulas import Predicate, check_says
 
 FORMAT = "yzflow-certificate-2"
 KINDS = ("population", "flow")
-# Of many settings at once, which is another kind of enclosure.
+# The kind and format of an enclosure of many settings at once.
 CELL, CELL_FORMAT = "cell", "yzflow-cell-3"
 FEWEST_BITS, MOST_BITS = 30, 400
 HIGHEST_DEGREE = 20
@@ -31,13 +31,13 @@ _KEYS = {
     CELL: _COMMON | {"decoder", "start", "n_classes", "vocab_size", "distinct", "eta_y", "eta_z", "common", "degree"},
 }
 _MOST = 2**53 - 1
-# Of a table by query and token, or by token and next token: one of a file that claims more is not made.
+# The most entries of a table by query and token, or by token and next token; a larger one is not made.
 _MOST_ENTRIES = 10**8
 _MOST_TOKENS = 50
 
 
 def check(claim: Any, kinds: Sequence[str] = KINDS) -> dict[str, Any]:
-    """The claim, if every part of it is one that `save` of an enclosure of these kinds writes; ValueError otherwise."""
+    """The claim, if every part of it has the form that `save` of such an enclosure writes; ValueError otherwise."""
     known = CELL_FORMAT if CELL in kinds else FORMAT
     _need(isinstance(claim, dict) and claim.get("format") == known, "format", known, _at(claim, "format"))
     _need(claim.get("kind") in kinds, "kind", f"one of {tuple(kinds)}", claim.get("kind"))
@@ -162,7 +162,7 @@ def _need(good: bool, name: str, rule: str, got: Any) -> None:
 
 
 def differences(claim: Mapping[str, Any], question: Mapping[str, Any]) -> list[str]:
-    """Names of the parts of a question that a claim answers otherwise."""
+    """Names of the parts in which a claim and a question differ."""
     return [name for name, value in question.items() if canonical(claim.get(name)) != canonical(value)]
 
 

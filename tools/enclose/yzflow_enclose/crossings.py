@@ -1,4 +1,4 @@
-"""Where a function of an enclosed flow is zero: a short span that holds exactly one zero, or why none is proved."""
+"""Zeros of a function of an enclosed flow: a short span with exactly one zero, or the reason why none is proved."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from yzflow_enclose.quantities import Quantity
 
-# How often a span is halved before its signs are left open, and how often the span of the zero is.
+# How often a span is halved before its signs are left open, and how often the span of the zero is shortened.
 _DEPTH, _SHARPER = 16, 120
 
 
@@ -32,22 +32,22 @@ class Crossing:
 
     @property
     def width(self) -> float | None:
-        """How long the span is."""
+        """The length of the span."""
         return None if self.times is None else self.times[1] - self.times[0]
 
 
 @dataclass
 class _Part:
-    """A span on which a function has a sign, or is monotone."""
+    """A span on which a function has one sign, or is monotone."""
 
     start: float
     end: float
-    sign: int  # 0 where it is open
+    sign: int  # 0 if open
     slope: int
 
 
 def locate(value: Callable[[float, float], Quantity], edges: Sequence[float], rising: bool | None) -> Crossing:
-    """The one zero of a quantity in (edges[0], edges[-1]], between whose edges each span lies within one step."""
+    """The only zero of a quantity in (edges[0], edges[-1]]; each span between two edges lies within one step."""
     parts: list[_Part] = []
     waiting = [(a, b, 0) for a, b in itertools.pairwise(edges)][::-1]
     while waiting:
@@ -91,9 +91,9 @@ def _sign(quantity: Quantity) -> int:
 
 
 def _with_ends(value: Callable[[float, float], Quantity], parts: list[_Part]) -> list[tuple[_Part, int, int]] | str:
-    """The monotone parts with the signs at both of their ends; or at which time that is open.
+    """The monotone parts with the signs at both of their ends; or words on the time at which a sign is open.
 
-    Where a function is monotone on a span, unequal signs at its ends mean one zero within, and equal ones none.
+    If a function is monotone on a span, unequal signs at its ends mean one zero within, and equal signs none.
     """
     found = []
     for part in parts:
@@ -108,7 +108,7 @@ def _with_ends(value: Callable[[float, float], Quantity], parts: list[_Part]) ->
 
 
 def _sharpened(value: Callable[[float, float], Quantity], part: _Part) -> tuple[float, float]:
-    """A shorter span of the zero of a monotone part: times at which the sign is proved move towards each other."""
+    """A shorter span of the zero of a monotone part: times with a proved sign move towards each other."""
     start, end = part.start, part.end
     for _ in range(_SHARPER):
         for share in (0.5, 0.375, 0.625, 0.125, 0.875):  # a time at the zero itself has no sign

@@ -12,13 +12,13 @@ import numpy as np
 from yzflow_enclose.quantities import Claim
 from yzflow_enclose.stepping import Step
 
-# Parts of a step that a predicate is first tried on, and how often a part is halved before the claim is left open.
+# Parts of a step for the first try of a predicate, and how often a part is halved before the claim is left open.
 _PARTS = 2
 _DEPTH = 14
-# How often the time between where a claim is proved and where it is false is cut.
+# How often the gap between a proved and a refuted time is cut.
 _SHARPER = 12
-# How often a checker halves a step, and on how many spans it tries a predicate: more than who decides what is recorded,
-# so that what was decided is decided again.
+# How often a checker halves a step, and the most spans on which it tries a predicate: more than in recording, so that
+# it decides again all that was recorded.
 _DEEPER, _CHECKED = 16, 60_000
 RECORDED = 20_000
 
@@ -36,7 +36,7 @@ class Decision:
     times : (float, float) or None
         A span of time, or twice one time.
     parts : int
-        Spans and times on which the predicate was evaluated.
+        Number of spans and times on which the predicate was evaluated.
     reached : float
         The claim is proved for every t with 0 < t <= ``reached``.
     """
@@ -48,7 +48,7 @@ class Decision:
 
 
 def decide(claim: _Asked, steps: Sequence[Step], last: float, most: float = math.inf) -> Decision:
-    """Decide a claim, from spans of time within a step, for all times 0 < t <= ``last``; on so many spans at most."""
+    """Decide a claim for all times 0 < t <= ``last``, on at most ``most`` spans of time, each within a step."""
     parts = 0
     for step in steps:
         if step.start >= last:
@@ -79,7 +79,7 @@ def decide(claim: _Asked, steps: Sequence[Step], last: float, most: float = math
 
 
 def always(claim: _Asked, spans: Sequence[tuple[float, float]], wanted: bool) -> bool:
-    """Whether a claim is true, or false, on all of some spans of time, each within a step."""
+    """True if a claim is true, or false, on all of some spans of time, each within a step."""
     waiting = [(start, end, 0) for start, end in spans]
     for _ in range(_CHECKED):
         if not waiting:
@@ -93,9 +93,9 @@ def always(claim: _Asked, spans: Sequence[tuple[float, float]], wanted: bool) ->
 
 
 def _sharpened(claim: _Asked, start: float, end: float, parts: int) -> Decision:
-    """Decision on a claim that is proved until ``start`` and false at ``end``, with both moved towards each other."""
+    """Decision on a claim that is proved until ``start`` and false at ``end``; both are moved towards each other."""
     for _ in range(_SHARPER):
-        for share in (0.5, 0.25, 0.125):  # a short span may be decided where a long one is not
+        for share in (0.5, 0.25, 0.125):  # a short span may be decided when a long one is not
             middle = start + (end - start) * share
             parts += 2
             if not start < middle < end:

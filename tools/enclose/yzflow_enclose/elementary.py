@@ -1,8 +1,8 @@
-"""Numbers that one right-hand side computes with: plain floats, or power series whose coefficients are balls.
+"""Numbers for one right-hand side in two arithmetics: plain floats, or power series whose coefficients are balls.
 
-numpy calls the methods of what an object array holds: ``np.exp(state)`` is the `exp` of each entry, and sums, products
-and ``@`` are those of Python. So a function written with numpy serves an integrator on arrays of floats and a proof on
-arrays of `Number`. What numpy has no method for, such as `erf`, is here, for both.
+On object arrays numpy calls the methods of the entries: ``np.exp(state)`` is the `exp` of each entry, and sums,
+products and ``@`` are Python's. So a function written with numpy serves an integrator on arrays of floats and a proof
+on arrays of `Number`. Functions without such a method in numpy, such as `erf`, are here, for both.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ def _refusing(error: Refusal) -> Refusal:
 
 @contextmanager
 def passing() -> Iterator[None]:
-    """Call a field in the body: one that catches what numbers in balls refuse is another function there, and refused.
+    """Call a field in the body; a field that catches the errors of numbers in balls is refused.
+
+    Such a field would be another function in balls than in floats.
 
     Raises
     ------
@@ -51,7 +53,7 @@ def passing() -> Iterator[None]:
 
 
 def exact(value: Any) -> arb | None:
-    """A ball of a number: a float is the binary fraction that it is; None for what is no number."""
+    """A ball of a number: a float is the binary fraction that it is; None if the value is no number."""
     if isinstance(value, arb):
         return value
     if isinstance(value, (bool, np.bool_)) or checks.is_number(value, (int, np.integer)):
@@ -66,7 +68,7 @@ def exact(value: Any) -> arb | None:
 
 
 class Elementary:
-    """Functions that follow from ``exp``, ``log``, ``sqrt``, ``sin`` and ``cos`` of a class, under numpy's names."""
+    """Functions from ``exp``, ``log``, ``sqrt``, ``sin`` and ``cos`` of a class, under numpy's names."""
 
     __slots__ = ()
     __hash__ = None  # type: ignore[assignment]
@@ -254,12 +256,12 @@ def _inverse(value: arb | arb_series) -> arb | arb_series:
 
 
 def _of_floats(x: Any) -> bool:
-    """Whether an argument ``x`` is of floats, and not of numbers in balls.
+    """True if an argument ``x`` has floats, False if it has numbers in balls.
 
     Raises
     ------
     ValueError
-        If it is of neither.
+        If it has neither.
     """
     rule = "be numbers, or numbers in balls"
     given = checks.array("x", x, rule=rule)
@@ -312,7 +314,7 @@ def logsumexp(x: Any, axis: int = -1) -> Any:
 def softmax(x: Any, axis: int = -1) -> Any:
     """exp(x) / sum(exp(x)) along an axis, of floats or of numbers in balls.
 
-    The usual way to subtract the largest entry is a comparison, which balls do not have; floats do it here.
+    For floats the largest entry is subtracted first; this is a comparison, which balls do not have.
     """
     from scipy import special
 
@@ -324,14 +326,14 @@ def softmax(x: Any, axis: int = -1) -> Any:
 
 
 def ball(value: Any, radius: float = 0.0) -> Any:
-    """Balls, for a start that is not one point, or no binary fraction: ``ball("0.1")``, ``ball([1.0, 2.0], 1e-9)``.
+    """Balls for a start that is not one point, or no binary fraction: ``ball("0.1")``, ``ball([1.0, 2.0], 1e-9)``.
 
     Parameters
     ----------
     value : number, decimal string, Fraction, or array of them
-        A float is the binary fraction that it is; a string is the decimal number that it says.
+        A float is the binary fraction that it is; a string is its decimal number.
     radius : float
-        How far it may be from there, entry by entry; not negative.
+        The largest distance from there, entry by entry; not negative.
 
     Returns
     -------
@@ -361,7 +363,7 @@ def ball(value: Any, radius: float = 0.0) -> Any:
 
 
 def floats(values: np.ndarray) -> np.ndarray:
-    """Middles of the first coefficients of an array of numbers in balls; NaN where they are not finite."""
+    """Midpoints of the first coefficients of an array of numbers in balls; NaN if they are not finite."""
 
     def one(value: Any) -> float:
         known = value.series[0] if isinstance(value, Number) else exact(value)

@@ -1,4 +1,4 @@
-"""Enclosing: flows of populations and of a reader's own, followed in ball arithmetic as far as they go."""
+"""Enclosing: flows of populations and of readers, followed in ball arithmetic as far as possible."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def enclose_flow(
     ----------
     data : Bags, or an object with a method ``population()`` that returns Bags
         Classes that are copies of each other to the last bit, with common tokens in all of them (Theorem 4's setting,
-        Syn-Small), at any K and M; or a population of at most 200 variables. Its numbers are taken as the exact binary
-        fractions that they are.
+        Syn-Small), at any K and M; or a population of at most 200 variables. Its numbers are taken as exact binary
+        fractions.
     eta_y, eta_z : float
         Learning rates per step, positive.
     t_end : float
@@ -52,19 +52,15 @@ def enclose_flow(
         Relative size of the truncation error of a step is 2^-bits; from 30 to 400.
     max_steps : int
     max_seconds : float, optional
-        Where to stop short of ``t_end``.
+        The time after which it stops short of ``t_end``.
     progress : bool
         Show progress on standard error.
 
     Returns
     -------
     Enclosure
-        As far as it goes: if ``complete`` is False, then ``t_reached`` and ``reason`` say how far and why.
-
-    Raises
-    ------
-    ValueError
-        If an argument is invalid, or the population has too many variables.
+        If ``complete`` is False, ``t_reached`` and ``reason`` say how far it goes and why. Raises ------ ValueError If
+        an argument is invalid, or the population has too many variables.
 
     Source: Tian, Wang, Chen, Du (2023), arXiv 2305.16380, Sections 3-5 and Appendix D. The method is that of a
     logarithmic norm on a tube (Dahlquist 1958) with Taylor polynomials.
@@ -97,12 +93,12 @@ def enclose(
 
     The flow is :math:`x' = f(t, x)` with ``initial``, a mapping of names to arrays, and a method
     ``derivative(t, state)``, which gives the velocity of each named state: a `dynamics.Flow`. It is written once, in
-    numpy: here it gets arrays of objects that are power series in balls, and numpy's ``exp``, ``log``, ``tanh``, sums
-    and ``@`` work on them. What numpy lacks is in `yzflow_enclose`: `erf`, `sigmoid`, `softmax` and others. A
-    derivative that is compiled, or calls other libraries, needs the same in numpy beside it, as ``field(t, state)``.
-    What is enclosed is the derivative where balls can compute it, and the field elsewhere: "the field as given", whose
-    floats, and those of the other, are compared with it at drawn times and points along the whole run and beside it.
-    Floats in either are the binary fractions that they are. A field with a kink, a branch or a table is refused.
+    numpy: here it gets arrays of power series in balls, on which numpy's ``exp``, ``log``, ``tanh``, sums and ``@``
+    work. Further functions are in `yzflow_enclose`: `erf`, `sigmoid`, `softmax` and others. If the derivative is
+    compiled, or calls other libraries, the flow needs the same function in numpy, as ``field(t, state)``. The
+    derivative is enclosed if balls can compute it, and otherwise the field. The floats of both are compared with the
+    enclosed function at drawn times and points along the run and beside it. Floats in either are taken as exact binary
+    fractions. A field with a kink, a branch or a table is refused.
 
     Parameters
     ----------
@@ -111,13 +107,13 @@ def enclose(
     t_end : float
         Last time, in the flow's unit; the first is zero.
     start : mapping, optional
-        Other values of some states at t = 0: floats, which are exact, or balls (`yzflow_enclose.ball`): then all
-        solutions from these balls are enclosed at once.
+        Other values of some states at t = 0: floats, which are exact, or balls (`yzflow_enclose.ball`). With balls, all
+        solutions from them are enclosed at once.
     bits : int
         Relative size of the truncation error of a step is 2^-bits; from 30 to 400.
     max_steps : int
     max_seconds : float, optional
-        Where to stop short of ``t_end``.
+        The time after which it stops short of ``t_end``.
     progress : bool
         Show progress on standard error.
 
@@ -129,8 +125,8 @@ def enclose(
     Raises
     ------
     ValueError
-        If an argument is invalid; the flow has no field that balls can compute, or none that is finite at the start; or
-        its field is another function of balls than of floats, or than its derivative.
+        If an argument is invalid; if the flow has no field that balls can compute, or none that is finite at the start;
+        or if its field differs between balls and floats, or from its derivative.
 
     Source: the logarithmic norm on a tube (Dahlquist 1958) with Taylor polynomials.
 
@@ -172,7 +168,7 @@ def _enclosed(reading: OfPopulation | FlowReading, limits: Limits) -> Enclosure:
 
 
 def enclosed_again(made: Enclosure, *, progress: bool = False) -> Enclosure:
-    """The same flow enclosed anew as far as ``made`` came, and the predicates that it holds decided anew."""
+    """The flow of ``made`` enclosed anew as far as that came, with its predicates decided anew."""
     limits = Limits.of(made.t_end, made.bits, max(1, len(made.steps)), None, progress)
     again = _enclosed(made.opened(), limits)
     for predicate in made.predicates:

@@ -35,26 +35,26 @@ if TYPE_CHECKING:
 class Enclosure(Certified):
     """A flow in balls, from `enclose`, `enclose_flow` or `load`.
 
-    One that was loaded is a claim of whoever made the file: it verifies itself before it answers anything. One of your
-    own flow imports the flow's code for that.
+    A loaded enclosure is a claim of the file's author: it verifies itself before it answers anything. For your own flow
+    this imports the flow's code.
 
     Attributes
     ----------
     t_end, t_reached : float
-        How far was asked for, and how far it holds.
+        The last time that was asked for, and the last time for which it holds.
     reason : str
         Why it ends before ``t_end``; empty if it does not.
     bits : int
     steps : tuple of Step
         A polynomial and a radius each.
     environment : mapping
-        Versions, processor and code that it was made with.
+        Versions, processor and code of its making.
     predicates : tuple of Predicate
-        What `record` decided, or a file says.
+        Predicates that `record` decided, or that its file has.
     path : Path or None
-        The file that `kept` keeps it in.
+        Its file, if `kept` made it.
     fault : str
-        Why the last `verify` said False.
+        Why the last `verify` returned False.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Enclosure(Certified):
         self.predicates: tuple[Predicate, ...] = ()
         self.path: Path | None = None
         self._tube: Any = None
-        self._proofs: dict[bool, Any] = {}  # tubes in which predicates of a certificate are decided, and recorded
+        self._proofs: dict[bool, Any] = {}  # tubes for deciding and for recording the predicates of a certificate
 
     @property
     def t_reached(self) -> float:
@@ -85,12 +85,12 @@ class Enclosure(Certified):
 
     @property
     def complete(self) -> bool:
-        """Whether it holds until ``t_end``."""
+        """True if it holds until ``t_end``."""
         return self.t_reached >= self.t_end
 
     @property
     def variables(self) -> int:
-        """How many numbers the flow was reduced to."""
+        """Number of variables of the reduced flow."""
         return self._reading.variables
 
     def __repr__(self) -> str:
@@ -167,7 +167,7 @@ class Enclosure(Certified):
             times = np.geomspace(self.t_reached / 1000, self.t_reached, n_times)
         else:
             times = np.linspace(0.0, self.t_reached, n_times)
-        times[-1] = self.t_reached  # which rounding may have passed
+        times[-1] = self.t_reached  # rounding may have passed it
         with self.computing():
             drawn = reading.drawing([self.moment(time) for time in times.tolist()], times, what, labels)
         with display.styled(style):
@@ -193,7 +193,7 @@ class Enclosure(Certified):
         return reading.moment(self._tube, start, end)
 
     def _proved(self, start: float, end: float, *, wider: bool = False) -> Any:
-        """The moment in which a predicate of a certificate is decided; with more room where it is recorded."""
+        """The moment for deciding a predicate of a certificate; with ``wider``, a larger radius, for recording it."""
         reading = self.opened()
         if wider not in self._proofs:
             tube = reading.jets if isinstance(reading, OfPopulation) else reading.tube
@@ -201,12 +201,12 @@ class Enclosure(Certified):
         return reading.moment(self._proofs[wider], start, end)
 
     def _ready(self) -> Any:
-        """The reading of the flow; of a file, after every bound was computed again."""
+        """The reading of the flow; if it is from a file, every bound is computed again first."""
         self._believe()
         return self.opened()
 
     def opened(self, flow: Any = None) -> Any:
-        """The reading of the flow, whether or not a file's steps prove anything of it; for ``flow`` see `verify`."""
+        """The reading of the flow, without verifying its file; for ``flow`` see `verify`."""
         if isinstance(self._reading, StoredFlow):
             self._reading = self._reading.open(flow)
         elif flow is not None:
@@ -224,9 +224,9 @@ class Enclosure(Certified):
         Returns
         -------
         xarray.Dataset
-            The states of a flow by name, with ``time`` before their dimensions; of a population
+            The states of a flow by name, with ``time`` before their dimensions; for a population
             ``z(time, query, token)``, ``attention(time, next_token, token)`` and ``loss(time)``, as in a trajectory.
-            And a radius of each, such as ``z_radius``: the flow is within them, for certain.
+            Each has a radius, such as ``z_radius``, and the flow is proved to be within it.
         """
         times = checks.finite_array("t", np.atleast_1d(checks.array("t", t)), ndim=1)
         self._check_times(times)
@@ -251,20 +251,20 @@ class Enclosure(Certified):
     def decide(self, predicate: Callable[[Any], Any], *, until: float | None = None) -> Decision:
         """Decide a claim for all times 0 < t <= ``t_end``, from the first on.
 
-        So the answer False or None has a time ``reached`` up to which the claim is proved.
+        If the answer is False or None, the claim is proved up to the time ``reached``.
 
         Parameters
         ----------
         predicate : callable
-            From a `Moment`, or a `FlowMoment`, to a `Claim`, which a comparison of quantities gives, or to an array of
-            claims, all of which are meant.
+            From a `Moment`, or a `FlowMoment`, to a `Claim` (a comparison of quantities), or to an array of claims that
+            must all hold.
         until : float, optional
             A last time before ``t_end``.
 
         Returns
         -------
         Decision
-            True only if it is proved for every time, and the enclosure is complete; False with times where it fails.
+            True only if it is proved for every time, and the enclosure is complete; False with times at which it fails.
         """
         checks.function("predicate", predicate)
         last = self.t_end if until is None else min(checks.positive("until", until), self.t_end)
@@ -281,20 +281,20 @@ class Enclosure(Certified):
         return claim
 
     def holds(self, predicate: Callable[[Any], Any], *, until: float | None = None) -> bool | None:
-        """Whether a claim is true at every time 0 < t <= ``t_end``; None if that stays open. See `decide`."""
+        """True if a claim is true at every time 0 < t <= ``t_end``; None if that stays open. See `decide`."""
         return self.decide(predicate, until=until).value
 
     def record(self, predicate: Callable[[Any], Any] | Predicate, *, until: float | None = None) -> Decision:
         """Decide a claim, and write it into the certificate if it is true, or false.
 
-        A file of the enclosure then holds the claim as a formula with its verdict, which both checkers decide again. So
-        it is decided with room for them: what `decide` can only just decide stays open.
+        A file of the enclosure then holds the claim as a formula with its verdict, and both checkers decide it again.
+        So it is decided with a wider tube: a claim that `decide` can only just decide stays open.
 
         Parameters
         ----------
         predicate : callable
-            As for `decide`; of quantities, numbers, arithmetic, ``exp``, ``log``, ``sqrt``, rates and comparisons, so
-            that it can be written down. Or a `Predicate`.
+            As for `decide`, but written down: of quantities, numbers, arithmetic, ``exp``, ``log``, ``sqrt``, rates and
+            comparisons only. Or a `Predicate`.
         until : float, optional
             A last time before ``t_end``. Default: ``t_reached``.
 
@@ -323,20 +323,20 @@ class Enclosure(Certified):
     def crossing(
         self, function: Callable[[Any], Quantity], *, between: tuple[float, float], rising: bool | None = None
     ) -> Crossing:
-        """Enclose the one time in a bracket at which a function of the flow is zero.
+        """Enclose the only time in a bracket at which a function of the flow is zero.
 
-        That there is exactly one is proved: on both sides of a short span the function has opposite signs at every
-        time, and on the span its derivative in time has one sign.
+        The proof: on both sides of a short span the function has opposite signs at every time, and on the span its
+        derivative in time has one sign.
 
         Parameters
         ----------
         function : callable
-            From the moment to a quantity, such as ``lambda at: at.state["x"][0] - 1``. Of a flow of named states it may
-            be a ``rate``, whose zero is a turning point.
+            From the moment to a quantity, such as ``lambda at: at.state["x"][0] - 1``. For a flow of named states it
+            may be a ``rate``, whose zero is a turning point.
         between : (float, float)
             The bracket (a, b] of times, within [0, t_reached].
         rising : bool, optional
-            Ask for a zero at which the function rises (True) or falls (False): any other is refused.
+            Ask for a zero at which the function rises (True) or falls (False); any other zero is refused.
 
         Returns
         -------

@@ -13,7 +13,7 @@ from yzflow_enclose.enclosure import Enclosure
 
 
 class FlowsInBalls:
-    """The enclosed flows of one setting, each made on first use; what `theory.statements.Flows` asks for."""
+    """The enclosed flows of one setting, each made on first use; implements `theory.statements.Flows`."""
 
     def __init__(self, setting: Setting, enclosing: Enclosing, how: Enclose):
         self.setting = setting
@@ -34,7 +34,7 @@ class FlowsInBalls:
         Raises
         ------
         ValueError
-            If there is none, with the reason.
+            If it cannot be enclosed, with the reason.
         """
         if level not in self._made:
             self._made[level] = self._enclosed(level)
@@ -59,14 +59,14 @@ class FlowsInBalls:
         return made
 
     def decide(self, check: Check, level: str) -> Decided | None:
-        """Finding of balls on a check at a level; None if its claim is about nothing that they hold."""
+        """The verdict of balls on a check at a level; None if they have no claim for the check."""
         claim = self._enclosing.claim_of(check)
         if claim is None:
             return None
         until = min(self._how.until, check.claim_until or self._how.until)
         try:
             flow = self.enclosure(level)
-            until = min(until, flow.t_end)  # a paper may follow a flow less far, as to where it blows up
+            until = min(until, flow.t_end)  # a paper may follow a flow less far, for example only to a blow-up
             predicate = claim(self, level, check.tolerance)
             found = flow.decide(predicate, until=until)
         except ValueError as error:
@@ -81,7 +81,7 @@ class FlowsInBalls:
 
 
 def _keep(flow: Any, predicate: Any, until: float) -> None:
-    """Write a decided claim into the flow's certificate, if it is a formula: one that asks for bounds is not."""
+    """Write a decided claim into the flow's certificate, unless it asks for bounds and so is no formula."""
     before = flow.predicates
     with contextlib.suppress(ValueError):
         flow.record(predicate, until=min(until, flow.t_reached))
@@ -90,13 +90,13 @@ def _keep(flow: Any, predicate: Any, until: float) -> None:
 
 
 def again(path: str | os.PathLike, *, flow: Any = None, progress: bool = False) -> tuple[Enclosure, Enclosure]:
-    """A certificate as it is in its file, and the same enclosed and decided anew.
+    """A certificate as it is in its file, and the same flow enclosed and decided anew.
 
     Parameters
     ----------
     path : path-like
     flow : object or class, optional
-        A reader's own flow that the certificate is of.
+        The certificate's flow, if it is a reader's own.
     progress : bool
         Show progress on standard error.
     """

@@ -1,4 +1,4 @@
-"""Flows of named states, as a field in ball arithmetic: what `enclose` reads, and what a file says of it."""
+"""Flows of named states, as a field in ball arithmetic for `enclose`, and as a part of a file's claim."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class FlowReading:
     start : mapping, optional
         Other values of some states at t = 0.
     weights : (entries,) float, optional
-        Those of a file. Default: chosen for the times up to ``t_end``.
+        The weights of a file. Default: chosen for the times up to ``t_end``.
     t_end : float
     """
 
@@ -122,7 +122,7 @@ class FlowReading:
         return f"{kind.__module__}:{kind.__qualname__}"
 
     def _check_start(self, field: FlowField, t_end: float) -> None:
-        """Refuse a flow whose floats are not what is enclosed, at the start or a drawn point and time beside it."""
+        """Refuse a flow whose floats differ from the enclosed field, at the start or at drawn places beside it."""
         begin = np.array([float(ball.mid()) for ball in self.given.balls()])
         rng = np.random.default_rng(0)
         places = [(0.0, begin), (0.0, beside(begin, rng)), (t_end * rng.random(), beside(begin, rng))]
@@ -134,7 +134,7 @@ class FlowReading:
             return difference(self._sides, self._enclosed, field, places, self.variable_names())
 
     def differs(self, steps: Sequence[Step]) -> ValueError | None:
-        """The error that says where, along steps or beside them, the flow's floats are not what is enclosed."""
+        """The error with a place, along steps or beside them, at which floats differ from the enclosed field."""
         weights = self.field.weights[: self.field.count]
         return self._differs(self.field, along(steps, weights, np.random.default_rng(0)))
 
@@ -184,7 +184,7 @@ class FlowReading:
         return draw
 
     def pace(self, steps: Sequence[Step], bits: int) -> str:
-        """Words on where an enclosure ended: which entry moves fastest there, and how fast."""
+        """Words on the end of an enclosure: the entry that moves fastest there, and its speed."""
         with precision(bits + GUARD):
             state = [p(steps[-1].length).mid() for p in steps[-1].polynomials()] if steps else self.start
             try:
@@ -219,7 +219,7 @@ class FlowReading:
         Raises
         ------
         ValueError
-            If the flow cannot be made again from what it says of itself.
+            If the flow cannot be made again from its configuration.
         """
         if not callable(getattr(self.flow, "config", None)):
             rule = "have a method `config()`, the plain arguments of its class, to be saved"

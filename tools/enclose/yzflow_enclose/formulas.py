@@ -1,7 +1,7 @@
-"""Predicates written down: what a predicate computes from the variables of a flow, as a list of operations.
+"""Predicates written down: the computation of a predicate from a flow's variables, as a list of operations.
 
-A predicate is a function of a moment. Given a `Recorder` in the place of the moment, it leaves behind its operations,
-each on the results of earlier ones, in a closed vocabulary::
+A predicate is a function of a moment. With a `Recorder` in place of the moment, its operations are recorded, each on
+the results of earlier ones, in a closed vocabulary::
 
     ["variable", i]  ["number", c]  ["time"]
     ["+", a, b]  ["*", a, b]  ["/", a, b]  ["-", a]  ["exp", a]  ["log", a]  ["sqrt", a]  ["rsqrt", a]  ["rate", a]
@@ -36,7 +36,7 @@ _OPPOSITE = {">": "<=", ">=": "<"}
 _CLAIMS = {"and": 2, "or": 2, "not": 1}
 _ARGUMENTS = _LEAVES | _NUMBERS | _TESTS | _CLAIMS
 _MOST_OPERATIONS = 100_000
-_LARGEST = 2**53  # of whole numbers; one from there on is written as a float
+_LARGEST = 2**53  # of whole numbers; a larger one is written as a float
 _INSPECTED = "compute with quantities alone, to be written down: it asks for the bounds of one"
 
 
@@ -45,9 +45,10 @@ class Unwritten(ValueError):
 
 
 def check_says(says: Any, variables: float, *, name: str = "path", rates: int | None = None) -> None:
-    """Refuse what is no claim in these operations about so many variables, or takes more than ``rates`` rates in turn.
+    """Refuse a list that is no claim in these operations about so many variables.
 
-    A population's quantities have first rates; those of named states have rates of rates, too.
+    It may take at most ``rates`` rates in turn: quantities of a population have first rates only, those of named states
+    have rates of rates, too.
     """
     good = isinstance(says, list) and 0 < len(says) <= _MOST_OPERATIONS
     claims: list[bool] = []
@@ -78,17 +79,18 @@ def check_says(says: Any, variables: float, *, name: str = "path", rates: int | 
 
 @dataclass(frozen=True)
 class Predicate:
-    """A predicate of a certificate, with what was decided.
+    """A predicate of a certificate, with its verdict.
 
     Attributes
     ----------
     says : list of operations
     until : float
-        It was decided for every t with 0 < t <= ``until``.
+        The verdict is for every t with 0 < t <= ``until``.
     times : (float, float) or None
-        Where it is false: at every time after the first up to the second, or at one time. None if it is true.
+        If it is false: at every time after the first up to the second, or at one time. None if it is true.
     margin : float
-        By how much it is true at the ends of the steps at least; or false, as a negative number, at the last time.
+        The least slack at the ends of the steps if it is true; if it is false, the slack at the last time, a negative
+        number.
     """
 
     says: Operations
@@ -310,7 +312,7 @@ def written(predicate: Callable[[Any], Any], recorder: Recorder | FlowRecorder) 
 
 
 def _needed(operations: Operations, last: int) -> Operations:
-    """Operations that the one at ``last`` depends on, numbered anew."""
+    """Operations on which the operation ``last`` depends, numbered anew."""
     wanted = {last}
     for place in range(last, -1, -1):
         if place in wanted and operations[place][0] not in _LEAVES:
@@ -361,9 +363,9 @@ _OPERATION: dict[str, Callable[..., Any]] = {
 
 
 def slack(says: Operations, moment: Any) -> arb:
-    """By how much a claim is true at a time, in the unit of what it compares; negative where it is false.
+    """The amount by which a claim is true at a time, in the unit of the compared quantities; negative if it is false.
 
-    That of ``a > 0`` is a, the lesser of two for ``and``, the larger for ``or``, and the opposite for ``not``.
+    The slack of ``a > 0`` is a; ``and`` takes the lesser of two, ``or`` the larger, and ``not`` the opposite.
     """
     found = _results(says, moment)
     sizes: list[Any] = []
@@ -379,7 +381,7 @@ def slack(says: Operations, moment: Any) -> arb:
 
 
 def words(says: Operations, names: Sequence[str]) -> str:
-    """The claim as a formula; what is used twice is named in front of it."""
+    """The claim as a formula; subexpressions used twice are named in front of it."""
     uses = Counter(i for name, *given in says if name not in _LEAVES for i in given)
     texts: list[str] = []
     named: list[str] = []

@@ -1,17 +1,17 @@
-"""Polynomials in a few parameters, cut at a total degree, with a bound of what is cut off.
+"""Polynomials in a few parameters, cut at a total degree, with a bound of the terms that are cut off.
 
 A jet has one coefficient for each monomial s1^a s2^b .. of total degree up to n. Coefficients are balls or power
 series, so that a `Field` evaluated on jets gives the jet of its values: a whole cell of settings at once. A jet may
-carry a ``rest``: a bound of all else where every |s_i| <= 1, which arithmetic then carries along (a Taylor model).
+have a ``rest``, a bound of all other terms for |s_i| <= 1; arithmetic carries it along (a Taylor model).
 
 Quotients, roots, exponentials and logarithms use D = sum_i s_i d/ds_i, which multiplies a term by its degree:
 D exp(a) = exp(a) D a, a D log(a) = D a and 2 a D(a^-1/2) = -a^-1/2 D a, each solved degree by degree.
 
 Rests are those of majorants. Let M(x) = sum_k m_k x^k, where m_k for 1 <= k <= n is the sum of the absolute values of
-the coefficients of degree k of a jet, and m_(n+1) its rest. Then what exp leaves out is at most |exp(a_0)| times what
-exp(M(x)), whose coefficients are positive, has beyond degree n at x = 1; likewise 1/(1 - M/|a_0|) for a quotient,
-its root for a root, and the product of two such series for a product. Coefficients that are series in a further
-variable have majorants that are series in it.
+the coefficients of degree k of a jet, and m_(n+1) its rest. Then the rest of exp is at most |exp(a_0)| times the terms
+of exp(M(x)) beyond degree n at x = 1; all coefficients of exp(M(x)) are positive. The same holds with 1/(1 - M/|a_0|)
+for a quotient, with its root for a root, and with the product of two such series for a product. Coefficients that are
+series in a further variable have majorants that are series in it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Coefficient = Any  # arb or arb_series; None stands for zero
 
 @dataclass(frozen=True)
 class Basis:
-    """Monomials of ``count`` parameters up to a total degree, those of a lower degree first."""
+    """Monomials of ``count`` parameters up to a total degree, in the order of their degrees."""
 
     count: int
     degree: int
@@ -55,7 +55,7 @@ class Basis:
 
     @functools.cached_property
     def products(self) -> tuple[tuple[tuple[int, int], ...], ...]:
-        """For each monomial, the pairs of monomials of which it is the product."""
+        """For each monomial, the pairs of monomials with this product."""
         return tuple(
             tuple(
                 (self.places[own], self.places[tuple(k - j for k, j in zip(whole, own, strict=True))])
@@ -105,7 +105,7 @@ class Basis:
 
 @functools.cache
 def basis(count: int, degree: int) -> Basis:
-    """The one basis of this size."""
+    """The basis of this size, made once."""
     return Basis(count, degree)
 
 
@@ -118,7 +118,7 @@ class Jet:
         Coefficients in the order of a `Basis`; None for zero.
     basis : Basis
     rest : arb or arb_series, optional
-        Bound of the rest where all |s_i| <= 1; None if it is not followed.
+        Bound of all other terms for |s_i| <= 1; None if it is not followed.
     """
 
     __slots__ = ("basis", "rest", "terms")
@@ -227,7 +227,7 @@ class Jet:
         return [*found, self.rest]
 
     def _tail(self, outer: Coefficient, inner: Coefficient, function: Callable, of_jet: Callable) -> Coefficient:
-        """|outer| (g(v(1)) - sum_{k <= n} [x^k] g(v(x))), v = |inner| M, for a g whose coefficients are positive."""
+        """|outer| (g(v(1)) - sum_{k <= n} [x^k] g(v(x))), with v = |inner| M, for g with positive coefficients."""
         scale = None if inner is None else _size(inner)
         sizes = [None, *self._sizes()[1:]]
         v = [s if s is None or scale is None else s * scale for s in sizes]

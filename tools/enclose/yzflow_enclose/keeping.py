@@ -1,4 +1,4 @@
-"""Enclosures that are kept as certificates in a folder, so that the same question is enclosed once."""
+"""Enclosures kept as certificates in a folder, so that the same question is enclosed once."""
 
 from __future__ import annotations
 
@@ -34,15 +34,16 @@ def kept(
     bits: int = 100,
     max_seconds: float | None = None,
 ) -> Enclosure:
-    """`enclose_flow` with these arguments, or what it made of them before, every bound of which is computed again.
+    """`enclose_flow` with these arguments, or its kept result, with every bound computed again.
 
     Parameters
     ----------
     folder : path-like, optional
-        Where certificates are: ``HASH.npz``, the SHA-256 of population and arguments. It is made if there is none.
-        Without one, nothing is kept.
+        The folder of certificates: ``HASH.npz``, the SHA-256 of population and arguments. It is created if missing.
+        Without a folder, nothing is kept.
     data, eta_y, eta_z, t_end, decoder, bits, max_seconds
-        Those of `enclose_flow`. An enclosure that ended for want of time is kept for the same ``max_seconds`` only.
+        The arguments of `enclose_flow`. An enclosure that ended for want of time is kept for the same ``max_seconds``
+        only.
 
     Raises
     ------
@@ -78,15 +79,16 @@ def kept_cell(
 ) -> list[Sign]:
     """The signs of `decide_cell` with these arguments, or of a certificate, which is verified when it is read.
 
-    One that is damaged, or does not prove what is asked, is set aside as ``*.damaged``, with a warning, and made again.
+    A certificate that is damaged, or does not prove the question, is set aside as ``*.damaged``, with a warning, and
+    made again.
 
     Parameters
     ----------
     folder : path-like, optional
-        Where certificates are: ``HASH.npz``, the SHA-256 of the arguments. It is made if there is none. Without one,
-        nothing is kept.
+        The folder of certificates: ``HASH.npz``, the SHA-256 of the arguments. It is created if missing. Without a
+        folder, nothing is kept.
     cell, claims, t_end, degree
-        Those of `decide_cell`.
+        The arguments of `decide_cell`.
 
     Raises
     ------
@@ -114,10 +116,10 @@ def kept_cell(
 
 
 def _answer(path: Path, asked: Mapping[str, Any], kind: type[Kept]) -> Kept | None:
-    """A file's enclosure, verified, if it is of the question; None if it has to be made again."""
+    """A file's enclosure, verified, if it answers the question; None if it has to be made again."""
     try:
         found = kind.load(path)
-    except ValueError:  # sealed, and yet no certificate
+    except ValueError:  # sealed, but no certificate
         return None
     return found if not differences(found.claimed, asked) and found.verify() else None
 
@@ -132,7 +134,7 @@ def _question(
     bits: int,
     max_seconds: float | None,
 ) -> dict[str, Any]:
-    """The asked parts of a claim."""
+    """The parts of a claim that a question fixes."""
     rates = {"eta_y": checks.positive("eta_y", eta_y), "eta_z": checks.positive("eta_z", eta_z)}
     limits = Limits.of(t_end, bits, 1, max_seconds, False)
     asked = OfPopulation(read(data, **rates, decoder=checks.one_of("decoder", decoder, DECODERS))).claim()

@@ -1,7 +1,7 @@
-"""Manifests: what is in a folder, with the hash of each file, so that what was published is told from what was changed.
+"""Manifests: the files of a folder with the hash of each, so that published files are told from changed ones.
 
-A manifest is JSON, ``{"format": .., "files": [{"path", "bytes", "sha256", "kind"}]}``, sorted by path. It says nothing
-of whether a file is right: certificates in it are verified besides, by `yzflow_enclose.verifier`.
+A manifest is JSON, ``{"format": .., "files": [{"path", "bytes", "sha256", "kind"}]}``, sorted by path. It does not say
+that a file is right: certificates in it are also verified, by `yzflow_enclose.verifier`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Listed:
     bytes : int
     sha256 : str
     kind : str
-        The format that the file says it has, or its suffix.
+        The format that the file declares, or its suffix.
     """
 
     path: str
@@ -54,11 +54,11 @@ class Finding:
     ----------
     path : str
     good : bool
-        It is as listed, and verified if it is a certificate.
+        True if it is as listed, and verified if it is a certificate.
     words : str
-        How it is, such as "as listed", "changed", "missing", "not listed", "verified".
+        Its state, such as "as listed", "changed", "missing", "not listed", "verified".
     lines : tuple of str
-        The claim of a certificate that was verified.
+        The claim of a verified certificate.
     """
 
     path: str
@@ -121,7 +121,7 @@ def check(path: str | os.PathLike, *, progress: bool = False) -> list[Finding]:
     Parameters
     ----------
     path : path-like
-        Of the manifest; its folder holds the files.
+        Path of the manifest; its folder holds the files.
     progress : bool
         Show progress on standard error.
 
@@ -151,7 +151,7 @@ def _compared(root: Path, entry: Listed) -> Finding:
         return Finding(entry.path, False, "changed: another SHA-256 than listed")
     if entry.kind not in _CHECKED:
         return Finding(entry.path, True, "as listed")
-    from yzflow_enclose.stepping import precision  # which the checker sets, and does not put back
+    from yzflow_enclose.stepping import precision  # the checker sets it, and does not put it back
 
     try:
         with precision():
@@ -168,7 +168,7 @@ def _folder(folder: str | os.PathLike) -> Path:
 
 
 def files_of(root: Path) -> Iterator[Path]:
-    """The files of a folder, but for hidden ones and those that describe it."""
+    """The files of a folder, without hidden ones and the manifest."""
     for file in sorted(root.rglob("*")):
         parts = file.relative_to(root).parts
         if file.is_file() and not any(part.startswith(".") for part in parts) and "/".join(parts) != NAME:

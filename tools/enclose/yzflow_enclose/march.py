@@ -1,4 +1,4 @@
-"""From the start to the end: the size of each step, and the radius of its tube."""
+"""The march of an enclosure from start to end: the size of each step, and the radius of its tube."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from yzflow_enclose.stepping import (
     weighted_norm,
 )
 
-# The radius that is claimed for a step, in bounds of the error: room for a checker with coarser bounds of its own.
+# The claimed radius of a step, in bounds of the error: room for a checker with coarser bounds.
 _ROOM = 4.0
-# Pieces of a step, each with a logarithmic norm of its own. What their size may add to an error's growth in a step, as
-# an exponent.
+# Least and largest number of pieces of a step, each with its own logarithmic norm. The third is the largest
+# contribution of the pieces' size to the growth of an error in a step, as an exponent.
 _FEWEST, _MOST, _EXCESS = 4, 128, 0.35
 _SHORTEST = 2.0**-40
 # Floats below the first, or above the second, have no square.
@@ -38,7 +38,7 @@ _LOST = 2.0**-10
 
 @dataclass
 class March:
-    """Steps so far, and why there are no more."""
+    """Steps so far, and the reason for their end."""
 
     steps: list[Step] = default(default_factory=list)
     reason: str = ""
@@ -58,7 +58,7 @@ def march(
     report: Callable[[float], None],
     start: Sequence[arb] | None = None,
 ) -> March:
-    """Enclose the solutions from the balls ``start`` (default: zero) at t = 0 until ``t_end``, or as far as it goes."""
+    """Enclose the solutions from the balls ``start`` (default: zero) at t = 0 as far as possible, up to ``t_end``."""
     found = March()
     began = time.monotonic()
     with precision(bits + GUARD):
@@ -93,7 +93,7 @@ def march(
 
 
 def _step(field, coefficients, now, length, t_end, state, epsilon, goal, bits, pieces) -> _Made | None:
-    """A step from given Taylor coefficients, as long as its defect allows; None if none is short enough."""
+    """A step from given Taylor coefficients, as long as its defect allows; None if no step is short enough."""
     degree = len(coefficients[0]) - 1
     for _ in range(60):
         end = t_end if now + length >= t_end * (1 - 1e-12) else now + length
@@ -124,7 +124,7 @@ def _tube(field, step, state, epsilon, delta) -> _Made | None:
     polynomials, length = step.polynomials(), step.length
     start = _start(field, polynomials, state, epsilon)
     radius = (start + delta * length) * (2 * _ROOM)
-    if radius.is_zero():  # an equilibrium, which a polynomial follows exactly
+    if radius.is_zero():  # an equilibrium: a polynomial follows it exactly
         radius = arb(field.scale) * arb(2) ** -ctx.prec
     pieces = step.pieces
     for _ in range(12):
@@ -147,20 +147,20 @@ def _tube(field, step, state, epsilon, delta) -> _Made | None:
 
 
 def _first(field: VectorField, start: Sequence[arb] | None) -> tuple[list[arb], arb]:
-    """Middles of the balls at t = 0, and how far a point of the balls can be from them."""
+    """Midpoints of the balls at t = 0, and the largest distance of a point of the balls from them."""
     if start is None:
         return [arb(0)] * field.size, arb(0)
     return [value.mid() for value in start], weighted_norm([value - value.mid() for value in start], field.weights)
 
 
 def _start(field: VectorField, polynomials: Sequence[arb_poly], state: Sequence[arb], epsilon: arb) -> arb:
-    """The error at the start: that of the last step's end, and the gap between the two polynomials."""
+    """The error at the start: the error at the end of the last step, plus the gap between the two polynomials."""
     gap = [p[0] - value for p, value in zip(polynomials, state, strict=True)]
     return (epsilon + weighted_norm(gap, field.weights)).upper()
 
 
 def _end(field: VectorField, polynomials: Sequence[arb_poly], length: arb, epsilon: arb) -> tuple[list[arb], arb]:
-    """A point at the end of a step, and how far the solution can be from it."""
+    """A point at the end of a step, and a bound of the solution's distance from it."""
     last = [p(length) for p in polynomials]
     middle = [value.mid() for value in last]
     rounding = weighted_norm([value - m for value, m in zip(last, middle, strict=True)], field.weights)
@@ -168,7 +168,7 @@ def _end(field: VectorField, polynomials: Sequence[arb_poly], length: arb, epsil
 
 
 def check_steps(field: VectorField, steps: Sequence[Step], bits: int, start: Sequence[arb] | None = None) -> str:
-    """Recompute every bound of given steps; why they prove nothing, or nothing if they prove what they claim."""
+    """Recompute every bound of given steps; returns why they prove nothing, or "" if they prove their claims."""
     with precision(bits + GUARD):
         (state, epsilon), now = _first(field, start), 0.0
         for number, step in enumerate(steps):
@@ -186,7 +186,7 @@ def check_steps(field: VectorField, steps: Sequence[Step], bits: int, start: Seq
 
 
 def _first_guess(coefficients: list[list[arb]], weights: np.ndarray, goal: float) -> float:
-    """The time after which the last terms of the series are as large as ``goal``."""
+    """The time at which the last terms of the series reach ``goal``."""
     degree = len(coefficients[0]) - 1
     shortest = math.inf
     for k in (degree - 1, degree):

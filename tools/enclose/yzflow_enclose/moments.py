@@ -38,7 +38,7 @@ class Moment:
         return self._variables[0] * 0 + value
 
     def variable(self, place: int) -> Quantity:
-        """A variable of the reduced flow by its place; one that never moves by -1."""
+        """A variable of the reduced flow by its index; -1 for a variable that stays at zero."""
         place = checks.integer("place", place, minimum=-1, maximum=len(self._variables) - 1)
         return self._number(0.0) if place < 0 else self._variables[place]
 
@@ -54,22 +54,25 @@ class Moment:
         return self.along(lambda t: t)
 
     def along(self, function: Callable[[arb_series], arb_series]) -> Quantity:
-        """A known function of time, from its power series on that of t, whose first coefficient may be a wide ball."""
+        """A known function of time: from the power series of t, whose first coefficient may be wide, to its own."""
         return self._span.along(function)
 
     @cached_property
     def next_tokens(self) -> tuple[int, ...]:
-        """Next tokens that occur: one alone where all classes are copies of each other, whose place any can take."""
+        """Next tokens that occur; only the first if all classes are copies of each other, for which it stands."""
         names = tuple(self._reading.next_tokens.tolist())
         return names[:1] if self.exchangeable else names
 
     @property
     def exchangeable(self) -> bool:
-        """Whether the classes were read as copies of each other."""
+        """True if the classes were read as copies of each other."""
         return self._reading.settings["kind"] == "symmetric"
 
     def seen_from(self, next_token: int) -> list[tuple[int, int]]:
-        """The next tokens that occur as this one sees them, itself first: one of those that are alike, and how many."""
+        """The next tokens that occur as this one sees them, itself first: one of each group, and its size.
+
+        A group has next tokens that are alike.
+        """
         self._bags(next_token)
         others = [name for name in self._reading.next_tokens.tolist() if name != next_token]
         if self.exchangeable:
@@ -77,7 +80,7 @@ class Moment:
         return [(next_token, 1), *((name, 1) for name in others)]
 
     def tokens(self, next_token: int) -> list[tuple[int, int]]:
-        """Tokens that occur with a next token: one of those that are alike, and how many."""
+        """Tokens that occur with a next token: one of each group of alike tokens, and its size."""
         found: dict[tuple[int, float] | int, list[int]] = {}
         for bag in self._bags(next_token):
             for token, count, place in zip(*(part.tolist() for part in self._reading.entries(bag)), strict=True):
@@ -87,7 +90,7 @@ class Moment:
         return [(group[0], len(group)) for group in found.values()]
 
     def query(self, next_token: int) -> int:
-        """The query token of a next token, or its first."""
+        """The query token of a next token; the first one of several."""
         return int(self._reading.query_tokens[self._reading.bags.query[self._bags(next_token)[0]]])
 
     def feature(self, next_token: int, token: int) -> Quantity:
@@ -122,7 +125,7 @@ class Moment:
         return sum(terms, self._number(0.0))
 
     def gram(self, next_token: int) -> list[list[Quantity]]:
-        """F^T F on vectors with one entry for each of `seen_from`, as a matrix of that size."""
+        """F^T F on vectors with an entry for each of `seen_from`, as a matrix of that size."""
         seen = self.seen_from(next_token)
         if self.exchangeable:
             (_, _), (other, rest) = seen
@@ -145,7 +148,7 @@ class Moment:
         return self.z(query, token).rate
 
     def y(self, token: int, next_token: int) -> Quantity:
-        """The decoder logit Y[l, n]; any next token that never occurs has the same."""
+        """The decoder logit Y[l, n]; all next tokens that never occur share one."""
         if self._field.decoder == "theory":
             raise ValueError("the theory flow has no Y: `h` stands for it")
         next_token = checks.integer("next_token", next_token, minimum=0, maximum=self._reading.bags.vocab_size - 1)
@@ -172,7 +175,7 @@ class Moment:
                 shares.append(share * weight)
         if not shares:
             raise checks.reject("token", f"occur with next token {next_token}", token)
-        # The sum as balls: a sum of floats would be rounded.
+        # Summed as balls, since a sum of floats would be rounded.
         return sum(shares[1:], shares[0]) / sum((self._number(w) for w in weights[1:]), self._number(weights[0]))
 
     def shares(self, next_token: int) -> dict[int, Quantity]:
@@ -230,19 +233,19 @@ class Tube:
         self._field = field
         self._steps = steps
         self._starts = np.array([step.start for step in steps])
-        # Both are asked for again by every claim about the same steps.
+        # Caches, since every claim about the same steps asks for both again.
         self._open: dict[int, tuple[list[arb_poly], list[arb], list[arb]]] = {}
         self._found: dict[tuple[float, float], tuple[Span, list[Quantity]]] = {}
 
     def _step(self, start: float, end: float) -> int:
-        """The step that holds a span; where two hold a single time, the later."""
+        """The index of the step that holds a span; if two steps hold a single time, the later."""
         place = max(0, int(np.searchsorted(self._starts, start, side="right")) - 1)
         if end > self._steps[place].end:
             raise checks.reject("end", f"lie in one step with start, {start!r}", repr(end))
         return place
 
     def _opened(self, place: int) -> tuple[list[arb_poly], list[arb], list[arb]]:
-        """Polynomials of a step, and bounds of the flow's distance to them and of its velocity's to theirs."""
+        """Polynomials of a step, and bounds of the distance of the flow and of its velocity to them."""
         if place not in self._open:
             step = self._steps[place]
             polynomials, radius = step.polynomials(), arb(step.radius)
@@ -275,7 +278,7 @@ class Tube:
         return span, found
 
     def _from_zero(self, end: float) -> tuple[Span, list[Quantity]]:
-        """From the exact start: Taylor coefficients of the flow itself, so that what is zero there is exactly zero."""
+        """From the exact start: Taylor coefficients of the flow itself, so that zeros there are exactly zero."""
         zero = arb(0)
         state = [zero] * self._field.size
         half = arb(end) / 2

@@ -1,8 +1,9 @@
-"""The norm that an error is measured in: weights for which it grows slowly. Any weights prove; good ones prove more.
+"""The norm for errors: weights for which errors grow slowly. Any weights prove; good weights prove more.
 
 The error grows by exp of the integral of the logarithmic norm mu of W J W^-1. With equal weights a mere rotation
-between variables of different units seems to grow. So the integral along a rough solution is made small over W, with
-the ratio of the weights, by which a bound in one variable is worse than that in another, added as an exponent.
+between variables of different units seems to grow. So W is chosen to make the integral along a rough solution small.
+The ratio of the weights is added as an exponent, since a bound in one variable is worse than a bound in another by this
+ratio.
 """
 
 from __future__ import annotations

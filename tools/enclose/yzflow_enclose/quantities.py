@@ -57,12 +57,12 @@ class Claim:
 
 
 def every(claims: Claim | Iterable[Any]) -> Claim:
-    """Whether all of an array or other collection of claims are true."""
+    """The claim that all of an array or other collection of claims are true."""
     return reduce(and_, _listed(claims) or [Claim(True)])
 
 
 def some(claims: Claim | Iterable[Any]) -> Claim:
-    """Whether at least one of an array or other collection of claims is true."""
+    """The claim that at least one of an array or other collection of claims is true."""
     return ~every([~claim for claim in _listed(claims)])
 
 
@@ -79,16 +79,16 @@ def _listed(claims: Any) -> list[Claim]:
 
 @dataclass(frozen=True, eq=False)
 class Span:
-    """The times (start, end], and where expansions in time have their centre.
+    """The times (start, end], and the centre of expansions in time.
 
     Parameters
     ----------
     start, end : float
     centre : arb
     distance : arb
-        A ball that holds t - centre.
+        A ball that contains t - centre.
     jets : bool
-        Whether series on it are those of the flow itself, which have all derivatives, or of a polynomial near it.
+        Whether series are those of the flow itself, with all derivatives, or those of a polynomial near it.
     """
 
     start: float
@@ -117,8 +117,8 @@ def checked_span(start: float, end: float) -> tuple[float, float]:
 class Quantity(Elementary):
     """A function of time on a span (start, end], enclosed with its derivative.
 
-    It has arithmetic with numbers and other quantities, numpy's elementary functions as methods, so that ``np.tanh``
-    takes it, and `rate`; a comparison gives a `Claim` on every time of the span.
+    It has arithmetic with numbers and other quantities, and `rate`. numpy's elementary functions are its methods, so
+    that ``np.tanh`` takes it. A comparison gives a `Claim` on every time of the span.
 
     Attributes
     ----------
@@ -127,12 +127,12 @@ class Quantity(Elementary):
     """
 
     # Along the polynomial of the step: Taylor coefficients at the centre (thin), and at all times of the span with one
-    # order more (wide). The flow itself differs from that by at most `error`, and its derivative by `slope_error`.
+    # order more (wide). The flow differs from the polynomial by at most `error`, and its derivative by `slope_error`.
     __slots__ = ("_ball", "_error", "_slope_error", "_thin", "_wide", "span")
     __hash__ = None
 
     def __init__(self, thin: arb_series, wide: arb_series, span: Span, error: arb, slope_error: arb | None):
-        # Arithmetic makes one at each step, and a function of time that is given to `along` two series.
+        # Checked, since a function of time that is given to `along` may return anything.
         for name, series in (("thin", thin), ("wide", wide)):
             if not isinstance(series, arb_series):
                 raise checks.reject(name, "be a power series in balls", checks.brief(series))
@@ -190,7 +190,7 @@ class Quantity(Elementary):
         thin, wide = _product(self._thin, other._thin), _product(self._wide, other._wide)
         if self._error.is_zero() and other._error.is_zero():
             return Quantity(thin, wide, self.span, arb(0), _plus(self._slope_error, other._slope_error))
-        # a b - a' b' = a (b - b') + (a - a') b', and the derivative of that.
+        # a b - a' b' = a (b - b') + (a - a') b', and its derivative.
         mine, its = self.ball().abs_upper(), other.ball().abs_upper()
         error = mine * other._error + its * self._error
         slope_error = None
@@ -279,7 +279,7 @@ class Quantity(Elementary):
     @property
     @precision(cap=ORDER + 1)
     def rate(self) -> Quantity:
-        """The derivative in time; it has none itself, but where the flow is one of named states."""
+        """The derivative in time; it has a rate itself only for a flow of named states."""
         if self._slope_error is None:
             raise ValueError("a rate has no rate: only first derivatives are enclosed")
         if self.span.jets:
@@ -289,7 +289,7 @@ class Quantity(Elementary):
         return Quantity(self._thin.derivative(), self._wide.derivative(), self.span, self._slope_error, None)
 
     def integral(self, before: arb) -> tuple[Quantity, arb]:
-        """The integral from ``span.start`` on, plus a ball ``before``, and that at ``span.end``."""
+        """The integral from ``span.start`` on, plus a ball ``before``, and its value at ``span.end``."""
         known = exact(before)
         if known is None:
             raise checks.reject("before", "be a ball, or a number that is exact", checks.brief(before))
@@ -380,26 +380,26 @@ def _plus(first: arb | None, second: arb | None) -> arb | None:
 
 
 def _known(series: arb_series) -> arb_series:
-    """A series; all of unknown value where its ball is: of a root of -1, no derivative is zero."""
+    """A series; all of its coefficients become unknown if the first one is: a root of -1 has no derivatives."""
     return series if series[0].is_finite() else arb_series([arb.nan()] * series.prec, series.prec)
 
 
 def _product(first: arb_series, second: arb_series) -> arb_series:
-    """A product; of unknown value where one of them is: python-flint says zero of nothing known times zero."""
+    """A product; unknown if a factor is, while python-flint takes zero times an unknown ball for zero."""
     found = first * second
     known = first[0].is_finite() and second[0].is_finite()
     return _known(found) if known else arb_series([arb.nan()] * found.prec, found.prec)
 
 
 def _inverse(series: arb_series) -> arb_series:
-    """One over a series; of unknown value where its ball holds zero."""
+    """One over a series; unknown if its ball holds zero."""
     if series[0].contains(0):
         return arb_series([arb.nan()] * series.prec, series.prec)
     return 1 / series
 
 
 def midpoint_and_radius(ball: arb) -> tuple[float, float]:
-    """A float and how far it can be from any point of a ball."""
+    """A float, and its largest distance from a point of a ball."""
     if not ball.is_finite():
         return math.nan, math.inf
     middle = float(ball)

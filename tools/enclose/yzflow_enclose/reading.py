@@ -1,4 +1,4 @@
-"""Reading a population: the field that it needs, and the variable for each logit."""
+"""Reading a population: its field, and the variable for each logit."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from dynamics.support import checks
 from yzflow_enclose.canonical import in_order
 from yzflow_enclose.fields import Field, field_of
 
-# More take too long: a logarithmic norm costs as many evaluations of the field as there are variables. 127 of them take
+# The most variables: a logarithmic norm costs as many evaluations of the field as there are variables. 127 of them take
 # 40 seconds of a core to t = 10,000 (50 bits).
 MOST_VARIABLES = 200
 
 
 class Population(Protocol):
-    """Anything that has a population, such as `dynamics.SequenceClasses`."""
+    """An object with a population, such as `dynamics.SequenceClasses`."""
 
     def population(self) -> Bags:
         """Its bags."""
@@ -28,7 +28,7 @@ class Population(Protocol):
 
 @dataclass(frozen=True)
 class Reading:
-    """A population, its field, and the place of each of its numbers among the variables.
+    """A population, its field, and the variable of each of its numbers.
 
     Attributes
     ----------
@@ -36,13 +36,13 @@ class Reading:
     query_tokens : (queries,) int
         The label of each row of Z.
     settings : mapping
-        What `fields.field_of` makes the field from; all that a certificate's checker needs.
+        The arguments of `fields.field_of`; a certificate's checker needs nothing else.
     field : Field
     z_index : (queries, tokens) int
         Variable of each entry of Z; -1 for an entry that stays at zero.
     y_index : (tokens, columns) int
-        Variable of each entry of Y, for the next tokens that occur, in order, and one for those that never do; -1 for
-        an entry that stays at zero.
+        Variable of each entry of Y, for the next tokens that occur, in order, and one for all that never do; -1 for an
+        entry that stays at zero.
     x_index : (bags,) int
         Variable x_n of each bag in the theory flow.
     """
@@ -61,7 +61,7 @@ class Reading:
         return np.unique(self.bags.target)
 
     def variable_names(self) -> list[str]:
-        """Each variable by the first logit that it stands for."""
+        """Each variable by its first logit."""
         occurring = self.next_tokens.tolist()
         columns = [*occurring, min(set(range(len(occurring) + 1)) - set(occurring))]
         names = [""] * self.field.size
@@ -86,12 +86,12 @@ class Reading:
 def read(
     data: Bags | Population, *, eta_y: float, eta_z: float, decoder: str, query_tokens: np.ndarray | None = None
 ) -> Reading:
-    """Read a population: its symmetry if it is that of Theorem 4, or as it is.
+    """Read a population: by its symmetry if it has that of Theorem 4, or as it is.
 
     Raises
     ------
     ValueError
-        If it is no population of hard targets, or has more variables than an enclosure can take.
+        If it is no population of hard targets, or has too many variables for an enclosure.
     """
     bags = data.population() if hasattr(data, "population") else data
     if not isinstance(bags, Bags):
@@ -117,7 +117,7 @@ def read_general(bags: Bags, *, eta_y: float, eta_z: float, decoder: str) -> Rea
 
 
 def _groups(counts: np.ndarray) -> list[list[int]]:
-    """Places of equal counts together, the largest count first."""
+    """Indices of equal counts together, the largest count first."""
     groups: list[list[int]] = []
     for place in np.argsort(-counts, kind="stable").tolist():
         if groups and counts[place] == counts[groups[-1][0]]:
@@ -142,7 +142,7 @@ def _symmetric(bags: Bags, rates: Mapping):
     if not (common | (occurrences[tokens] == 1)).all():
         return None
     n_common = int(common[0].sum())
-    # Tokens increase within a bag, so that those in common stand in one order in every bag.
+    # Tokens increase within a bag, so that common tokens have one order in every bag.
     order = np.lexsort((tokens, np.where(common, 0.0, -counts), ~common), axis=1)
     tokens, counts = (np.take_along_axis(array, order, axis=1) for array in (tokens, counts))
     if (counts != counts[0]).any():
@@ -164,7 +164,7 @@ def _symmetric(bags: Bags, rates: Mapping):
 
 
 def _unplaced(bags: Bags, columns: int) -> tuple[np.ndarray, np.ndarray]:
-    """Tables of the entries of Z and of Y, all of which stay at zero."""
+    """Tables of the entries of Z and of Y, all of them marked as staying at zero."""
     checks.fits_in_memory("data", 8 * bags.n_tokens * (bags.n_queries + columns), "list the entries of Z and Y")
     return np.full((bags.n_queries, bags.n_tokens), -1), np.full((bags.n_tokens, columns), -1)
 

@@ -1,4 +1,4 @@
-"""Predicates of a certificate: how much they are true by, and mistakes in what a file says of them."""
+"""Predicates of a certificate: their margins, and mistakes in a file's claims about them."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from yzflow_enclose.decisions import always
 from yzflow_enclose.formulas import Predicate, replayed, slack
 from yzflow_enclose.stepping import Step, above
 
-# The radius in which a predicate is recorded, in those of the steps: room for a checker with wider balls of its own.
+# The radius for recording a predicate, in radii of the steps: room for a checker with wider balls.
 _WIDER = 4.0
-# Room of a margin, in radii, fewer than those in which it is decided, and relative to it.
+# Room of a margin: in radii, fewer than those for recording, and relative to its size.
 _RADII, _ROOM = 2.5, 2.0**-20
 
 _Moments = Callable[[float, float], Any]
 
 
 def widened(steps: Sequence[Step]) -> list[Step]:
-    """The steps that a predicate is recorded in."""
+    """The steps for recording a predicate."""
     return [replace(step, radius=step.radius * _WIDER) for step in steps]
 
 
 def _slacks(made: Predicate, steps: Sequence[Step], moment: _Moments) -> list[arb]:
-    """See `slack`: at the ends of the steps of a predicate that is true, at the last time of one that is false."""
+    """The `slack` at the ends of the steps if the predicate is true, at the last time if it is false."""
     ends = [made.times[1]] if made.times else [end for _, end in _spans(made, steps)]
     return [slack(made.says, moment(end, end)) for end in ends]
 
@@ -39,12 +39,14 @@ def _spans(made: Predicate, steps: Sequence[Step]) -> list[tuple[float, float]]:
 
 
 def with_margin(made: Predicate, steps: Sequence[Step], moment: _Moments) -> Predicate:
-    """A predicate with its least slack, or the largest of what is false, with room for a checker with wider balls.
+    """A predicate with its margin: the smallest slack, or the largest if it is false.
+
+    The margin leaves room for a checker with wider balls.
 
     Raises
     ------
     ValueError
-        If something in it is not defined there.
+        If the predicate is not defined there.
     """
     values = _slacks(made, steps, moment)
     if not all(value.is_finite() for value in values):
@@ -57,7 +59,7 @@ def with_margin(made: Predicate, steps: Sequence[Step], moment: _Moments) -> Pre
 
 
 def fault(made: Predicate, steps: Sequence[Step], moment: _Moments) -> str:
-    """Words for a mistake in what a file says of a predicate; nothing if it is so."""
+    """Words for a mistake in a file's claims about a predicate; "" if there is none."""
     if made.times and made.times[1] > [step for step in steps if step.start <= made.times[0]][-1].end:
         return f"is said to be false for {made.times[0]} < t <= {made.times[1]}, but these leave their step"
     good = always(lambda a, b: replayed(made.says, moment(a, b)), _spans(made, steps), made.verdict)

@@ -1,9 +1,9 @@
-"""One function: which right-hand side of a flow is enclosed, and whether the flow's floats are the same along a run.
+"""One function: the right-hand side to enclose, and a comparison of the flow's floats with it along a run.
 
-A flow has a `derivative`, which an integrator calls with floats, and may have a `field`, the same in other words. What
-is enclosed is the derivative, where balls can compute it, and the field elsewhere. Every right-hand side is then called
-with floats at drawn times and points of the run, and beside it: code that asks for the type of its arguments, or has
-two right-hand sides that differ, shows itself there by its values.
+A flow has a `derivative` for integrators, which call it with floats, and may have a `field`, the same function in other
+code. The derivative is enclosed if balls can compute it, and otherwise the field. Every right-hand side is then called
+with floats at drawn times and points of the run, and beside it. This finds code that asks for the type of its
+arguments, and two right-hand sides that differ.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ Side = Callable[[Any, Mapping[str, np.ndarray]], Mapping[str, Any]]
 # A time and the entries of all states.
 Place = tuple[float, np.ndarray]
 
-# Time is a variable of the field where that asks for it: so heavy that its radius counts for little, but not so heavy
-# that the rounding of sums of times does.
+# Weight of time, if it is a variable of the field: so large that its radius counts for little, but not so large that
+# the rounding of sums of times does.
 _CLOCK = 2.0**20
 _COMPUTED = "be computed with + - * / **, numpy's functions of arrays of objects and those of yzflow_enclose"
-# How far floats may be from balls: relative to the velocity, and in radii that the same operations give it when every
-# one of them is rounded to the bits of a float. A radius is what rounding does to the terms, however they cancel; this
-# many are some 1e-10 of the largest, which leaves room for terms in another order and for other formulas.
+# The tolerance of floats against balls: relative to the velocity, and in radii of the same operations in balls of a
+# float's bits. A radius is the effect of rounding on the terms, however they cancel. So many radii are some 1e-10 of
+# the largest term: room for terms in another order and for other formulas.
 _SAME, _RADII, _FLOAT_BITS = 1e-6, 2.0**20, 53
 # Floats below this have lost bits, or are zero.
 _SMALLEST = 2.0**-1000
-# Times of a run at which floats and balls are compared, and at least one in each step.
+# Times of a run at which floats and balls are compared; at least one in each step.
 _PLACES = 32
-# How far from the run they are compared, too, relative to 1 + the modulus.
+# The distance from the run for further comparisons, relative to 1 + the modulus.
 _BESIDE = 0.1
 
 
@@ -46,7 +46,7 @@ class _TimeAsked(Exception):
 
 
 class _Untouched(Number):
-    """A time that a field must not ask for."""
+    """A time that a field must not read."""
 
     __slots__ = ("asked",)
 
@@ -64,7 +64,7 @@ class _Untouched(Number):
 
 
 class FlowField(VectorField):
-    """The right-hand side of a flow, on the list of all entries of its states; and the time, where it asks for that.
+    """The right-hand side of a flow on the list of all entries of its states, and on the time if it reads that.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class FlowField(VectorField):
         (t, states) -> velocities, by name, in arrays of `Number`.
     shapes : mapping of str to tuple
     clock : bool
-        Whether the time is a variable, the last.
+        Whether the time is a variable, the last one.
     weights : (entries,) float
     """
 
@@ -104,7 +104,7 @@ class FlowField(VectorField):
         return [*out, arb_series([1], length)] if self.clock else out
 
     def at(self, place: Place, bits: int) -> np.ndarray:
-        """Balls of the velocities at a point; ValueError where they are not finite."""
+        """Balls of the velocities at a point; ValueError if they are not finite."""
         time, point = place
         with precision(bits, cap=1):
             entries = [arb_series([arb(x)], 1) for x in [*point.tolist(), *([time] if self.clock else [])]]
@@ -145,7 +145,7 @@ def sides_of(flow: object) -> dict[str, Side]:
     Raises
     ------
     ValueError
-        If it has none, or its `field` is that of a class whose `derivative` it overrides.
+        If it has none, or its `field` belongs to a base class whose `derivative` it overrides.
     """
     sides = {name: side for name in ("derivative", "field") if callable(side := getattr(flow, name, None))}
     if not sides:
@@ -180,7 +180,7 @@ def chosen(sides: Mapping[str, Side], shapes: Shapes, start: Sequence[arb]) -> t
 
 
 def _field(side: Side, shapes: Shapes, start: Sequence[arb]) -> FlowField:
-    """The field of a right-hand side, which has no branches that depend on numbers: one call tells if it asks for t."""
+    """The field of a right-hand side without branches on numbers, so that one call tells if it reads t."""
     state = [arb_series([ball.mid()], 1) for ball in start]
     for clock in (False, True):
         field = FlowField(side, shapes, clock, np.ones(len(start)))
@@ -196,9 +196,9 @@ def _field(side: Side, shapes: Shapes, start: Sequence[arb]) -> FlowField:
 def difference(
     sides: Mapping[str, Side], name: str, field: FlowField, places: Iterable[Place], entries: Sequence[str]
 ) -> ValueError | None:
-    """The error that says where floats of a right-hand side are not what is enclosed; None if nowhere.
+    """The error with a place at which floats of a right-hand side differ from balls; None if there is none.
 
-    Places at which balls or floats are not finite say nothing, and are passed over.
+    Places with balls or floats that are not finite are skipped.
     """
     for place in places:
         try:
@@ -230,9 +230,9 @@ def _told(other: str, name: str, where: str, in_floats: float, in_balls: float) 
 
 
 def _in_floats(name: str, side: Side, place: Place, shapes: Shapes) -> np.ndarray | None:
-    """Velocities of a right-hand side that is called as an integrator does; None where it raises, or overflows.
+    """Velocities of a right-hand side, called as an integrator does; None if it raises, or overflows.
 
-    Only a field may be unable to take floats at all.
+    Only a field may be unable to take floats.
     """
     time, point = place
     states = {key: np.array(values, float) for key, values in by_name(point.tolist(), shapes).items()}
@@ -265,5 +265,5 @@ def along(steps: Sequence[Step], weights: np.ndarray, rng: np.random.Generator) 
 
 
 def beside(point: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """A drawn point further away than errors are."""
+    """A drawn point, further away than errors are."""
     return point + _BESIDE * (1 + abs(point)) * rng.normal(size=point.size)

@@ -13,9 +13,9 @@ from yzflow_enclose.cell_bounds import Bounds
 from yzflow_enclose.jets import Jet
 from yzflow_enclose.stepping import ball_of, moved, precision, taylor
 
-# Terms of the series from zero; how often a time and a box of settings are halved before a sign is left open.
+# Terms of the series from zero; how often a time, and a box of settings, is halved before a sign is left open.
 _TERMS, _HALVINGS, _QUARTERS = 4, 5, 3
-# The same for what is decided again, which is to be decided whenever it was.
+# The same for checking a decided sign: more, so that it is decided again.
 _CHECKED_HALVINGS, _CHECKED_QUARTERS = 12, 5
 
 Box = tuple[tuple[float, float], tuple[float, float]]
@@ -29,10 +29,10 @@ class Sign:
     Attributes
     ----------
     value : bool or None
-        True: positive at every setting of the cell and every t with 0 < t <= ``reached``, the time that was asked for.
+        True: positive at every setting of the cell and every t with 0 < t <= ``reached``, the last time asked for.
         False: negative at every setting of the cell at the time ``time``. None: neither was proved.
     reached : float
-        It is positive at every setting of the cell for all t up to here.
+        It is positive at every setting of the cell for all t up to this time.
     time : float or None
     """
 
@@ -44,7 +44,7 @@ class Sign:
 class Watch:
     """The sign of a sum of velocities, step by step.
 
-    With ``until`` it is a check of what was decided: whether the sum is positive up to there, more patiently.
+    With ``until`` it checks a decided sign, with more patience: whether the sum is positive until then.
     """
 
     def __init__(self, bounds: Bounds, row: np.ndarray, until: float | None = None):
@@ -91,7 +91,7 @@ class Watch:
                     self.negative = at
 
     def is_negative(self, step: CellStep, at: float) -> bool:
-        """Whether the sum is negative at every setting at a time of a step."""
+        """True if the sum is negative at every setting at a time of a step."""
         return self._negative(step, at, self._slopes(step), (self.scale * arb(step.speed)).upper())
 
     def _negative(self, step: CellStep, at: float, slopes: list[arb_poly], margin: arb) -> bool:
@@ -126,7 +126,7 @@ class Watch:
     def _has_sign(
         self, slopes: list[arb_poly], sign: int, middle: arb, half: arb, margin: arb, box: Box, quarters: int
     ) -> bool:
-        """Whether ``sign`` times the sum is positive where |t - middle| <= half, at every setting of a box."""
+        """True if ``sign`` times the sum is positive for |t - middle| <= half, at every setting of a box."""
         bas = self.bounds.basis
         shifted = [moved(p, middle).coeffs() for p in slopes]
         order = max((len(c) for c in shifted), default=0)
@@ -152,9 +152,9 @@ class Watch:
         return all(self._has_sign(slopes, sign, middle, half, margin, part, quarters - 1) for part in _quarters_of(box))
 
     def _from_zero(self, step: CellStep) -> float:
-        """Up to which time the sum is positive, from the exact start: by its series there, over t.
+        """The time up to which the sum is positive, from the exact start, by the series of the sum over t.
 
-        All velocities are zero at t = 0, so that the sum over t decides, of which the first term counts.
+        All velocities are zero at t = 0, so that the first term of the sum over t decides.
         """
         bounds = self.bounds
         leading = self._leading()

@@ -1,4 +1,4 @@
-"""A flow's start and configuration in a file, in numbers that it holds exactly."""
+"""A flow's start and configuration in a file, in exact numbers."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Start:
 
 
 def plain(value: Any) -> Any:
-    """Data that JSON holds exactly: arrays as lists, numpy's numbers as Python's."""
+    """Data for JSON without loss: arrays as lists, numpy's numbers as Python's."""
     if isinstance(value, (np.ndarray, np.generic)):
         value = checks.plain_types(value)
     if isinstance(value, Mapping):

@@ -16,7 +16,7 @@ from yzflow_enclose.quantities import ORDER, Quantity, Span, checked_span
 from yzflow_enclose.stepping import Step, moved, precision, taylor
 
 Shapes = Mapping[str, tuple[int, ...]]
-# Spans whose series are kept: other claims about the same steps ask for them again.
+# Spans whose series are kept, since other claims about the same steps ask for them again.
 _KEPT = 5000
 
 
@@ -97,7 +97,7 @@ class FlowMoment:
     state : mapping of str to Balls
         Each named state, an array of quantities in its shape.
     velocity : mapping of str to Balls
-        Their derivatives in time; each is a quantity that has a ``rate`` in turn.
+        Their derivatives in time; each is a quantity with a ``rate``.
     t : Quantity
         The time.
     """
@@ -124,7 +124,7 @@ class FlowMoment:
         return self.along(lambda t: t)
 
     def along(self, function: Callable[[arb_series], arb_series]) -> Quantity:
-        """A known function of time, from its power series on that of t, whose first coefficient may be a wide ball."""
+        """A known function of time: from the power series of t, whose first coefficient may be wide, to its own."""
         return self._span.along(function)
 
 
@@ -156,7 +156,7 @@ class FlowTube:
 
     def _variables(self, start: float, end: float) -> tuple[Span, list[Quantity]]:
         if start == 0.0:
-            # About the start itself, so that what is exactly zero there is so.
+            # Expanded at the start itself, so that exact zeros stay zero.
             centre, half = arb(0), arb(end) / 2
             distance = half + arb(0, half.upper()) if end else arb(0)
             middle = list(self._first)
@@ -170,7 +170,7 @@ class FlowTube:
         thin, wide = self._series(middle, ORDER), self._series(whole, ORDER + 1)
         found = [Quantity(first, second, span, arb(0), arb(0)) for first, second in zip(thin, wide, strict=True)]
         for quantity in found:
-            quantity.ball()  # which is kept: at this precision, whatever that of the first who asks
+            quantity.ball()  # kept at this precision, not at that of the first caller
         return span, found
 
     def _box(self, start: float, end: float, centre: arb, distance: arb) -> list[arb]:
@@ -185,7 +185,7 @@ class FlowTube:
         return [moved(p, middle)(around) + margin for p, margin in zip(polynomials, margins, strict=True)]
 
     def _series(self, box: Sequence[arb], length: int) -> list[arb_series]:
-        """The first Taylor coefficients of every solution through a point of a box; unknown where the field is."""
+        """The first Taylor coefficients of every solution through a point of a box; unknown if the field is."""
         try:
             rows = taylor(self._field, box, length - 1, exact=False)
         except ValueError:

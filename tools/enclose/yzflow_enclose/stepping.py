@@ -1,11 +1,11 @@
-"""A validated step: a Taylor polynomial, its defect, and how fast an error near it can grow.
+"""A validated step: a Taylor polynomial, its defect, and a bound of the growth of errors near it.
 
 Let p be any polynomial in time, ``delta`` a bound of ||p' - f(p)|| over a time h, and ``mu`` a bound of the logarithmic
 norm of the Jacobian of f over all points within a distance R of p. As long as the solution is within R, its distance
 eps to p obeys eps' <= mu eps + delta, so that eps(h) <= exp(mu h) eps(0) + delta (exp(mu h) - 1) / mu. If that stays
 below R, the solution was within R all along. The norm is ||W e|| with the weights of a `VectorField`.
 
-Everything that a bound depends on is a ball; what only guides (the polynomial itself, the step size, R) is not.
+Every number in a bound is a ball; numbers that only guide (the polynomial itself, the step size, R) are not.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from yzflow_enclose.fields import VectorField
 
 # Bits beside those asked for, so that round-off is far below the truncation error.
 GUARD = 40
-# Precision of Jacobians: their enclosures are as wide as the piece of time they are taken over.
+# Precision of Jacobians, which are as wide as their piece of time.
 _JACOBIAN_BITS = 64
 
 
 # flint has one precision and one length of series for the whole process: threads take turns.
 _TURN = threading.RLock()
-if hasattr(os, "register_at_fork"):  # a child has none of the threads that may hold it
+if hasattr(os, "register_at_fork"):  # a child has no other threads, which might hold it
     os.register_at_fork(after_in_child=_TURN._at_fork_reinit)  # type: ignore[attr-defined]
 
 
 @contextmanager
 def precision(bits: int | None = None, *, cap: int | None = None) -> Iterator[None]:
-    """Compute in the body with balls of this precision and series of this length; by default with those of before.
+    """Compute in the body with balls of this precision and series of this length; by default with the current ones.
 
     Other threads wait meanwhile. Both are put back at the end, whatever the body does to them.
     """
@@ -51,12 +51,12 @@ def precision(bits: int | None = None, *, cap: int | None = None) -> Iterator[No
 
 
 def above(value: arb) -> float:
-    """A float that is not below any point of a ball."""
+    """A float at or above every point of a ball."""
     return math.nextafter(float(value.upper()), math.inf)
 
 
 def padded(series: arb_series, length: int) -> list[arb]:
-    """The first coefficients of a series, with the zeros that it leaves out."""
+    """The first coefficients of a series, with trailing zeros."""
     coefficients = series.coeffs()[:length]
     return coefficients + [arb(0)] * (length - len(coefficients))
 
@@ -83,7 +83,7 @@ def moved(polynomial: arb_poly, centre: arb) -> arb_poly:
 
 @dataclass(frozen=True)
 class Step:
-    """A time span, a polynomial a variable, and the distance within which the solution stays of it.
+    """A time span, a polynomial for each variable, and a bound of the solution's distance.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class Step:
     radius : float
         Bound of sqrt(sum_i (weights_i (x_i - p_i))^2) over the whole span.
     pieces : int
-        Parts of the span, each with a logarithmic norm of its own; more of them bound it closer.
+        Number of parts of the span, each with its own logarithmic norm; more parts give a closer bound.
     """
 
     start: float
@@ -120,7 +120,7 @@ class Step:
 
 
 def as_limbs(coefficients: Sequence[Sequence[arb]], length: float, bits: int) -> np.ndarray:
-    """Floats whose sums are the coefficients, to within what ``bits`` can notice over a step."""
+    """Floats whose sums are the coefficients, to a precision of ``bits`` over a step."""
     count = -(-(bits + GUARD) // 53)
     limbs = np.zeros((len(coefficients), len(coefficients[0]), count))
     for i, row in enumerate(coefficients):
@@ -142,7 +142,7 @@ def weighted_norm(values: Sequence[arb], weights: np.ndarray) -> arb:
 
 
 def defect(field: VectorField, polynomials: Sequence[arb_poly], length: arb, degree: int) -> arb:
-    """Upper bound of ||p' - f(p)|| over a step, the larger of those over its halves."""
+    """Upper bound of ||p' - f(p)|| over a step, the larger of the bounds over its halves."""
     half = length / 4
     return _defect(field, polynomials, half, half.upper(), degree).max(
         _defect(field, polynomials, half * 3, half.upper(), degree)
@@ -150,7 +150,7 @@ def defect(field: VectorField, polynomials: Sequence[arb_poly], length: arb, deg
 
 
 def _defect(field: VectorField, polynomials: Sequence[arb_poly], centre: arb, half: arb, degree: int) -> arb:
-    """Upper bound of ||p' - f(p)|| around a time: its series there, and its remainder over all of the span."""
+    """Upper bound of ||p' - f(p)|| around a time: by the series there, and its remainder over all of the span."""
     middle = [moved(p, centre) for p in polynomials]
     box = [moved(p, arb(0, half)) for p in middle]
     order = degree + 1
@@ -173,7 +173,7 @@ def _defect(field: VectorField, polynomials: Sequence[arb_poly], centre: arb, ha
 
 
 def jacobian(field: VectorField, box: Sequence[arb]) -> list[list[arb]]:
-    """Enclosures of df_i/dx_j over a box, by a direction at a time."""
+    """Enclosures of df_i/dx_j over a box, one direction at a time."""
     constant = [arb_series([value], 2) for value in box]
     columns = []
     with precision(cap=2):
@@ -185,10 +185,10 @@ def jacobian(field: VectorField, box: Sequence[arb]) -> list[list[arb]]:
 
 
 def largest_eigenvalue(symmetric: arb_mat) -> tuple[arb, arb]:
-    """Upper bound of the eigenvalues of every symmetric matrix in a ball, and how much of it is due to the radii.
+    """Upper bound of the eigenvalues of every symmetric matrix in a ball, and the share of the radii in it.
 
-    Its midpoint is diagonalised approximately by Q; that mu Q^T Q - Q^T S Q dominates by its diagonal makes mu I - S
-    positive definite whatever Q is. The radii add no more than the largest of their row sums, or their Frobenius norm.
+    Q diagonalises the midpoint S approximately. If mu Q^T Q - Q^T S Q is diagonally dominant, then mu I - S is positive
+    definite, whatever Q is. The radii add at most the largest of their row sums, or their Frobenius norm.
     """
     size = symmetric.nrows()
     middle = symmetric.mid()
@@ -202,7 +202,7 @@ def largest_eigenvalue(symmetric: arb_mat) -> tuple[arb, arb]:
     rows = reduce(arb.max, (sum(row, arb(0)).upper() for row in radii))
     frobenius = sum((entry * entry for row in radii for entry in row), arb(0)).sqrt().upper()
     spread = rows if rows < frobenius else frobenius
-    # More than nothing even for the zero matrix, that of a rotation.
+    # Positive even for the zero matrix, that of a rotation.
     slack = arb(float(np.abs(table).sum()) * 2.0**-44 or 2.0**-100)
     sums = [
         (rotated[i, i] + sum((abs(rotated[i, j]) for j in range(size) if j != i), arb(0))).upper() for i in range(size)
@@ -218,7 +218,7 @@ def largest_eigenvalue(symmetric: arb_mat) -> tuple[arb, arb]:
 
 
 def log_norm(field: VectorField, box: Sequence[arb]) -> tuple[arb, arb]:
-    """Upper bound of the logarithmic norm of the Jacobian over a box, and how much of it is due to the box's size."""
+    """Upper bound of the logarithmic norm of the Jacobian over a box, and the share of the box's size in it."""
     with precision(_JACOBIAN_BITS):
         try:
             table = jacobian(field, box)
@@ -240,7 +240,7 @@ def ball_of(polynomial: arb_poly, first: arb, last: arb) -> arb:
 def speed_margin(
     field: VectorField, polynomials: Sequence[arb_poly], length: arb, delta: arb, radius: arb, pieces: int = 4
 ) -> arb:
-    """Upper bound of ||x' - p'|| for a solution within ``radius`` of p, whose defect is at most ``delta``."""
+    """Upper bound of ||x' - p'|| for a solution within ``radius`` of p, with a defect of at most ``delta``."""
     weights = [arb(weight) for weight in field.weights.tolist()]
     margin = [arb(0, (radius / weight).upper()) for weight in weights]
     largest = arb(0)
@@ -269,10 +269,10 @@ def grow(epsilon: arb, delta: arb, mu: arb, length: arb) -> arb:
 def follow(
     field: VectorField, polynomials: Sequence[arb_poly], length: arb, epsilon: arb, delta: arb, radius: arb, pieces: int
 ) -> tuple[arb, arb, float]:
-    """Bounds of the error at the end and of its largest value over a step, if it stays within ``radius``.
+    """Bounds of the error at the end of a step and of its largest value, if it stays within ``radius``.
 
-    Returns them with what the size of the pieces adds to the integral of the logarithmic norm; the caller compares the
-    second with ``radius``.
+    Also returns the contribution of the pieces' size to the integral of the logarithmic norm. The caller compares the
+    second bound with ``radius``.
     """
     margin = [arb(0, (radius / arb(weight)).upper()) for weight in field.weights.tolist()]
     largest, excess = epsilon, 0.0

@@ -21,7 +21,7 @@ _TARGET = re.compile(r"[\w.]+:[\w.]+")
 
 
 class StoredFlow:
-    """A flow as its file has it, whose code is imported only when it is needed."""
+    """A flow as its file describes it; its code is imported only when needed."""
 
     kind = "flow"
 
@@ -46,7 +46,7 @@ class StoredFlow:
         count = sum(math.prod(shape) for shape in self.shapes.values())
         if not (0 < count <= MOST_VARIABLES and self.weights.shape == (count,) == self.given.radius.shape):
             raise refuse("a weight and a start for each variable", self.weights.shape)
-        # Left to check after `certificate.read`: numbers of dimensions, signs of weights and finite numbers it has.
+        # `certificate.read` has checked dimensions, finite numbers and signs of weights; left to check:
         if self.given.limbs.shape[:1] != (count,):
             raise refuse("a start for each variable", self.given.limbs.shape)
         if (self.given.radius < 0).any():
@@ -71,7 +71,7 @@ class StoredFlow:
         return by_name(self.given.balls(), self.shapes)
 
     def open(self, flow: Any = None) -> FlowReading:
-        """The flow, made again from installed code or given; ValueError if it cannot be, or is another one."""
+        """The flow, made again from installed code, or ``flow``; ValueError if that fails, or it is another one."""
         if flow is None:
             flow = self.origin.make()
         elif isinstance(flow, type) and self.origin.is_of(flow):

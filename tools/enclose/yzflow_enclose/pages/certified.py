@@ -1,7 +1,7 @@
-"""Certificates on a statement's page: each with the claims of the statement that it decides, and a button to verify it.
+"""Certificates on a statement's page: each with the decided claims of the statement, and a button to verify it.
 
-The page carries the certificate, and the checker as it stands in `yzflow_enclose.verifier`; Python for it, which is
-large, comes from a file beside the page, ``verifier.js`` (`yzflow_enclose.pages.verifier`).
+The page carries the certificate and the code of `yzflow_enclose.verifier`. Python itself is large, and comes from a
+file beside the page, ``verifier.js`` (`yzflow_enclose.pages.verifier`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from yzflow_enclose.evidence import FlowsInBalls
 from yzflow_enclose.formulas import Predicate, written
 from yzflow_enclose.pages import verifier
 
-# A page with certificates may besides compile the verifier and run it in a worker, and still ask no network.
+# A page with certificates may also compile the verifier and run it in a worker, still without a network.
 POLICY = "'wasm-unsafe-eval' blob: 'self'; worker-src blob:"
 
 
@@ -43,12 +43,12 @@ class Certified:
     Attributes
     ----------
     name : str
-        Of its file.
+        Name of its file.
     content : bytes
     flow : str
-        Which level and setting it is of.
+        Its level and setting.
     decided : tuple of str
-        Each claim of the statement that it decides, in words.
+        The claims of the statement that it decides, in words.
     """
 
     name: str
@@ -65,7 +65,7 @@ def certified(statement: Statement, path: str | os.PathLike) -> Certified:
     ValueError
         If it does not, or proves nothing, or is no certificate.
     FileNotFoundError
-        If there is none.
+        If there is no such file.
     """
     found = Enclosure.load(path)
     enclosing = part_of(statement.paper, "enclosing")
@@ -80,7 +80,7 @@ def certified(statement: Statement, path: str | os.PathLike) -> Certified:
 
 
 def _levels(found: Enclosure, enclosing: Enclosing, setting: Setting) -> Iterator[str]:
-    """At which levels a certificate is of a setting."""
+    """Levels at which a certificate is of a setting."""
     for level in enclosing.levels:
         asked = None if enclosing.question is None else enclosing.question(setting, level)
         if asked is not None and not differences(found.claimed, asked):
@@ -90,7 +90,7 @@ def _levels(found: Enclosure, enclosing: Enclosing, setting: Setting) -> Iterato
 def _decided(
     statement: Statement, found: Enclosure, enclosing: Enclosing, setting: Setting, level: str
 ) -> Iterator[str]:
-    """Claims of a statement that stand in a certificate of its setting, with the verdict there."""
+    """Claims of a statement in a certificate of its setting, with their verdicts."""
     enclosing = replace(enclosing, levels=(level,), enclose=lambda *_, **__: found)
     flows = FlowsInBalls(setting, enclosing, Enclose())
     for check in statement.checks:
@@ -103,7 +103,7 @@ def _decided(
 
 
 def _says(claim: Claiming, check: Check, flows: FlowsInBalls, level: str, found: Enclosure) -> Any:
-    """Claim of a check, as a certificate has it; None where it cannot be written down."""
+    """Claim of a check, in the form of certificates; None if it cannot be written down."""
     try:
         return written(claim(flows, level, check.tolerance), found.opened().recorder())
     except ValueError:
@@ -123,14 +123,14 @@ def on_page(
     beside: Path,
     packages: str | os.PathLike | None = None,
 ) -> Attached | None:
-    """The certificates' part of the page of a statement; nothing without any.
+    """The certificates' part of a statement's page; None without certificates.
 
     Parameters
     ----------
     statement : Statement
     certificates : sequence of path-like
     beside : path
-        Of the page.
+        Path of the page.
     packages : path-like, optional
         Write ``verifier.js`` beside the page, from the two packages in this folder.
 
@@ -148,7 +148,7 @@ def on_page(
 
 
 def attached(held: Sequence[Certified]) -> Attached | None:
-    """The section of a page on certificates, with what its scripts need; nothing without any."""
+    """The section of a page on certificates, with the needs of its scripts; None without certificates."""
     return Attached(section(held), scripts(held), POLICY) if held else None
 
 
@@ -196,7 +196,7 @@ def scripts(found: Sequence[Certified]) -> str:
 
 
 def checker() -> dict[str, str]:
-    """The files of `yzflow_enclose.verifier`, which need nothing else of yzflow."""
+    """The files of `yzflow_enclose.verifier`, which need no other file of yzflow."""
     room = "yzflow_enclose.verifier"
     own = [one.name for one in resources.files(room).iterdir() if re.fullmatch(r"verify\w*\.py", one.name)]
     return {name: file(room, name) for name in sorted(own)}

@@ -1,7 +1,7 @@
-"""The file ``verifier.js``: Python with python-flint, by which a page verifies its certificates where it is opened.
+"""The file ``verifier.js``: Python with python-flint, for verifying certificates in the reader's browser.
 
-It is made from two published packages, which pip and npm fetch as they are set up here, and is no part of yzflow: every
-file in it must have the SHA-256 that stands below, and the page compares it once more before anything of it runs.
+It is made from two published packages, which pip and npm fetch, and is no part of yzflow. Every file in it must have
+the SHA-256 below, and the page compares it once more before it runs any of them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 from dynamics.support import checks, files
 
 NAME = "verifier.js"
-# Of one build: a wheel for a browser runs in the Pyodide of its year only.
+# All of one build: a wheel for a browser runs only in the Pyodide of its year.
 PYODIDE, FLINT, PYTHON, PLATFORM = "314.0.7", "0.9.0", "314", "pyemscripten_2026_0_wasm32"
 ARCHIVE = f"pyodide-{PYODIDE}.tgz"
 WHEEL = f"python_flint-{FLINT}-cp{PYTHON}-cp{PYTHON}-{PLATFORM}.whl"
@@ -35,12 +35,13 @@ _SECONDS = 300
 
 
 def fetch(folder: str | os.PathLike) -> Path:
-    """Bring the two packages into a folder, by npm and pip, where they are not there yet.
+    """Bring the two packages into a folder by npm and pip, unless they are there.
 
     Raises
     ------
     ValueError
-        If the folder cannot be written, or one of them cannot be had, with the end of what its program says.
+        If the folder cannot be written, or a package cannot be fetched; the message has the end of its program's
+        output.
     """
     where = files.folder("folder", checks.instance("folder", folder, (str, os.PathLike)))
     target = ["--no-deps", "--only-binary=:all:", "--implementation", "cp", "--abi", f"cp{PYTHON}"]
@@ -70,7 +71,7 @@ def fetch(folder: str | os.PathLike) -> Path:
 
 
 def parts(folder: str | os.PathLike) -> dict[str, bytes]:
-    """The files of the two packages in a folder that a page needs, each with the SHA-256 that it must have.
+    """The files of the two packages in a folder that a page needs, each checked by its SHA-256.
 
     Raises
     ------
@@ -99,13 +100,13 @@ def _member(archive: tarfile.TarFile, name: str) -> bytes:
 
 
 def bundle(content: dict[str, bytes]) -> str:
-    """The script that gives a page these files; the same files give the same script."""
+    """The script that gives a page these files; equal files give equal scripts."""
     packed = {name: base64.b64encode(gzip.compress(own, 9, mtime=0)).decode() for name, own in content.items()}
     return f"globalThis.yzflowVerifier = {json.dumps(packed)};\n"
 
 
 def write(path: str | os.PathLike, folder: str | os.PathLike) -> int:
-    """Write ``verifier.js`` from the packages in a folder, which are fetched if they are not there; its size in bytes.
+    """Write ``verifier.js`` from the packages in a folder, fetched if missing; returns its size in bytes.
 
     Raises
     ------

@@ -1,9 +1,9 @@
 """The closed forms of the decoder and of B in balls: of numbers, of ranges of them, and along time.
 
-The same formulas as `theory.scan_and_snap.decoder` and `theory.scan_and_snap.attention` evaluate in floats, written on
-the margin x = M h, which is the root of exp(x) + (M - 1) x = tau + 1 with tau = M eta_Y t (45). A function takes balls
-of `flint.arb`, whose radius may be that of a whole range, and returns a ball that holds every value; or a series, or a
-`yzflow_enclose.Quantity`, where it says so.
+The formulas are those of `theory.scan_and_snap.decoder` and `theory.scan_and_snap.attention`, written on the margin x =
+M h, the root of exp(x) + (M - 1) x = tau + 1 with tau = M eta_Y t (45). A function takes balls of `flint.arb`, whose
+radius may be that of a whole range, and returns a ball that holds every value. Where it says so, it takes a series, or
+a `yzflow_enclose.Quantity`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _FLOAT_STEPS, _BALL_STEPS = 60, 4
 
 
 def _endpoint(tau: arb, others: arb) -> arb:
-    """The root for numbers as thin as the precision, ``others`` = M - 1 > 0; exactly zero at tau = 0."""
+    """The root for thin balls, with ``others`` = M - 1 > 0; exactly zero at tau = 0."""
     if tau.is_zero():
         return arb(0)
     # Both are above the root: exp(x) >= 1 + x, and (M - 1) x >= 0.

@@ -1,10 +1,10 @@
-"""Statements of Scan and Snap as claims about an enclosed flow: at every time, and whatever the rounding.
+"""Statements of Scan and Snap as claims about an enclosed flow: at every time, and for any rounding.
 
-Each function takes the enclosed flows of a setting, a level and the tolerance of a check, and returns what
-`yzflow_enclose.Enclosure.decide` decides: a claim about a span of time. It says of every time in balls what
-the function of the same name in `theory.scan_and_snap.measures` measures at output times, in the register's form, with
-errors relative to the largest entry of the same time. Where a statement speaks of a class, every class is looked at,
-and every query of a token.
+Each function takes the enclosed flows of a setting, a level and the tolerance of a check, and returns a predicate for
+`yzflow_enclose.Enclosure.decide`. The predicate states in balls, for every time, the quantity that the function of the
+same name in `theory.scan_and_snap.measures` measures at output times, in the register's form. Errors are relative to
+the largest entry of the same time. A statement about a class is checked for every class, and for every query of a
+token.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ BITS = 75
 
 
 def enclose(setting: Any, level: str, *, t_end: float, max_seconds: float, folder: Any = None) -> Enclosure:
-    """The flow of a level in balls; from a certificate in ``folder``, checked again, if there is one.
+    """The flow of a level in balls; a certificate in ``folder``, if there is one, is checked again.
 
     Raises
     ------
     ValueError
-        If the level is none of the flows, the setting has too many variables, or one of them does not start at zero.
+        If the level is none of the flows, the setting has too many variables, or it does not start at zero.
     """
     from yzflow_enclose import kept
 
@@ -45,7 +45,7 @@ def enclose(setting: Any, level: str, *, t_end: float, max_seconds: float, folde
 
 
 def question(setting: Any, level: str) -> Mapping[str, Any] | None:
-    """Parts of a certificate's claim for the flow of a level; None where the flow cannot be enclosed."""
+    """Parts of a certificate's claim for the flow of a level; None if the flow cannot be enclosed."""
     from yzflow_enclose.populations import OfPopulation
     from yzflow_enclose.reading import read
 
@@ -61,7 +61,7 @@ def _rates(setting: Any, level: str) -> dict[str, Any]:
     return {"eta_y": setting.eta_y, "eta_z": setting.eta_z, "decoder": level.removesuffix(" flow")}
 
 
-# How a claim is put together.
+# Parts of claims.
 
 
 def _all(claims: Iterable[Claim]) -> Claim:
@@ -84,8 +84,8 @@ def _near(found: Quantity, positive: Quantity, tolerance: float) -> Claim:
 def _relative(flows: Flows, level: str, tolerance: float, pairs: Callable[[View], Pairs]) -> Predicate:
     """max |found - expected| <= tolerance max |expected| over ``pairs`` of them, or over the setting's whole run.
 
-    The second maximum is that of the time, or of the output times of the setting's run if that is larger. One entry
-    that is large is enough to prove it, and all entries are needed to refute it.
+    The second maximum is over the pairs at the same time, or over the output times of the setting's run if that is
+    larger. One large entry is enough to prove the claim, and all entries are needed to refute it.
     """
     run: list[arb] = []
 
@@ -96,7 +96,7 @@ def _relative(flows: Flows, level: str, tolerance: float, pairs: Callable[[View]
         errors = [found - expected for found, expected in found_here]
         bounds = [expected * tolerance for _, expected in found_here]
         largest = max(bounds, key=lambda bound: float(abs(bound.ball().mid())))
-        # If its sign is guessed wrong, nothing is proved.
+        # A wrong guess of its sign proves nothing.
         largest = largest if float(largest.ball().mid()) > 0 else -largest
         if _all(_between(-largest, error, largest) for error in errors).value:
             return Claim(True)
@@ -128,7 +128,7 @@ def _over_run(flows: Flows, level: str, pairs: Callable[[View], Pairs]) -> arb:
 
 
 def _viewed(flows: Flows, level: str, claim: Callable[[View], Claim]) -> Predicate:
-    """The claim with its numbers; those of a span are kept, since every claim asks for the same spans first."""
+    """The claim as a predicate; numbers of a span are kept, since every claim asks for the same spans first."""
 
     def predicate(at: Moment) -> Claim:
         key = level, at.start, at.end
@@ -158,7 +158,7 @@ def lemma6_flow(flows: Flows, level: str, tolerance: float) -> Predicate:
 
 
 def theorem1(flows: Flows, level: str, tolerance: float) -> Predicate:
-    """g_n = Y (e_n - alpha_n) against (9); in the theory flow, where Y = F (I - E') W, gamma alone is left of both."""
+    """g_n = Y (e_n - alpha_n) against (9); in the theory flow, where Y = F (I - E') W, both reduce to gamma."""
 
     def pairs(view: View) -> Pairs:
         from yzflow_enclose.scan_and_snap import balls
@@ -267,7 +267,7 @@ def theorem3_bounds(flows: Flows, level: str, tolerance: float) -> Predicate:
     """(12) for the most frequent distinct token, B_n = (eta_Z/K) int xi_n with xi_n by (9)."""
     from flint import arb
 
-    # Integrals up to the end of each span; spans are asked for in the order of time.
+    # Integrals up to the end of each span; spans come in the order of time.
     sums: dict[tuple[int, float], arb] = {}
 
     def claim(view: View) -> Claim:

@@ -1,21 +1,21 @@
-r"""From which length on the signs of Theorem 2 hold in expectation over finite sequences: decided for given classes.
+r"""The length from which on Theorem 2's signs hold in expectation over finite sequences, for given classes.
 
-Theorem 2 is about T -> infinity. With T tokens a class shows S = T - 1 independent draws, with counts N, and its
-feature is f = (a N)/||a N|| in the place of f_n, with a_l = exp(z_l) of the attention logits. With the decoder that
-long sequences have taught, which sends back g_n, the expected velocity of token l by eta_Z gamma is
+Theorem 2 is about T -> infinity. With T tokens a class shows S = T - 1 independent draws, with counts N. Its feature is
+f = (a N)/||a N|| in place of f_n, with a_l = exp(z_l) of the attention logits. A decoder trained on long sequences
+sends back g_n. Then the expected velocity of token l, divided by eta_Z gamma, is
 
     v_l = sum_n p_n E[ f_l g_nl - f_l^2 (f . g_n) ],    g_n = sum_n' w_nn' f_n'.
 
-Neither a time nor a learning rate is in it: gamma > 0 is a factor. With y = a N/S, q = a P_n its mean and x =
+It contains no time and no learning rate: gamma > 0 is a factor. With y = a N/S, q = a P_n its mean and x =
 ||y||^2/||q||^2 - 1 it is made of E[y_l (1 + x)^(-1/2)] and of E[y_l^2 y_j (1 + x)^(-3/2)], where
 
     T_m(x) <= (1 + x)^(-b) <= T_m(x) + c x^(m+1),    m odd,
 
-with the Taylor polynomial T_m, and c what makes the right side exact at the least x that the class's tokens have,
+with the Taylor polynomial T_m. The constant c makes the right side exact at the least x of the class's tokens,
 1/(||q||^2 sum_l a_l^-2) - 1 (`yzflow_beyond_scan_and_snap.proofs.finite_sequences`). Moments of multinomial counts are
-polynomials in 1/S: so are both bounds, they are off by O(S^(-(m+1)/2)), and their sign for **all** S from some on is
-decided by coefficients that are positive (Bernstein). Smaller S are decided one by one, by the bounds or by the sum
-over all counts. Where the same sequences make Y, E[f_n'] stands for f_n', with bounds of its own.
+polynomials in 1/S, and so are both bounds, which are off by O(S^(-(m+1)/2)). Their sign for **all** S from some S on is
+decided by positive coefficients (Bernstein). Smaller S are decided one by one, by the bounds or by the sum over all
+counts. If the same sequences train Y, E[f_n'] replaces f_n', with its own bounds.
 """
 
 from __future__ import annotations
@@ -39,29 +39,29 @@ from yzflow_enclose.stepping import precision
 __all__ = ["LongEnough", "expected_rates", "long_enough"]
 
 BITS = 300
-MOST_COUNTS = 50_000  # sums over all counts of a length
+MOST_COUNTS = 50_000  # the most counts of a length to sum over
 LONGEST = 2**60
 
-Rates = dict[tuple[int, int], tuple[arb_poly, arb_poly]]  # by query and token, the bounds as polynomials in 1/S
+Rates = dict[tuple[int, int], tuple[arb_poly, arb_poly]]  # by query and token: two bounds, polynomials in 1/S
 
 
 @dataclass(frozen=True)
 class LongEnough:
-    """The length from which on the signs hold, and what decides it.
+    """The length from which on the signs hold, and the token that decides it.
 
     Attributes
     ----------
     length : int or None
-        T: at this length and at every larger one all signs are proved. None where one does not hold in the limit, or
-        where the polynomials leave one open.
+        T: at this length and at every larger one all signs are proved. None if a sign does not hold in the limit, or if
+        the polynomials leave one open.
     fails : int or None
         The largest T below it at which a sign is proved to fail.
     query, token : int
-        Whose sign is the last to hold, or does not hold in the limit, or is open.
+        The token whose sign is the last to hold, or does not hold in the limit, or is open.
     first_order : float
         T by the terms up to order 1/(T - 1): where the limit and the first correction of this token are equal.
     decided : bool
-        False where ``length`` is None since a sign is open: then none is proved to fail in the limit.
+        False if ``length`` is None because a sign is open: no sign is then proved to fail in the limit.
     """
 
     length: int | None
@@ -73,7 +73,7 @@ class LongEnough:
 
     @property
     def exact(self) -> bool:
-        """Whether the signs fail at the length just below, so that no smaller one would do."""
+        """True if the signs fail at the length just below, so that ``length`` is the least."""
         return self.length is not None and self.fails == self.length - 1
 
 
@@ -83,14 +83,14 @@ def long_enough(classes: SequenceClasses, *, decoder: str = "modified", logits: 
     Parameters
     ----------
     classes : SequenceClasses
-        Of equal weights. Their probabilities are taken as the ratios of these floats, exactly.
+        Classes of equal weights. Their probabilities are taken as the ratios of these floats, exactly.
     decoder : str
         "modified": w of (9), at any time, as in Theorem 2. "full": w_nn' = 1[n = n'] - 1/M, early in Lemma 1's flow.
         "trained": as "full", where the same sequences have made Y, so that E[f] is sent back in the place of f_n': the
         first moves of SGD from a zero decoder, in expectation and to leading order in the number of steps.
     logits : (n_queries, n_tokens) array, optional
-        z, as a trajectory of these classes has them; zero by default. exp(z), over the largest of its query, is taken
-        as a float, exactly. The features that the decoder sends back are those at z, as in Theorem 1.
+        z, in the form of a trajectory of these classes; zero by default. exp(z), divided by the largest of its query,
+        is taken as a float, exactly. The features that the decoder sends back are taken at z, as in Theorem 1.
 
     Returns
     -------
@@ -100,8 +100,8 @@ def long_enough(classes: SequenceClasses, *, decoder: str = "modified", logits: 
     Raises
     ------
     ValueError
-        If classes do not have equal weights, the features of a modified decoder depend on each other, or logits have
-        another shape or are not finite, or more than 600 below the largest.
+        If classes do not have equal weights; if the features of a modified decoder depend on each other; or if logits
+        have another shape, are not finite, or are more than 600 below the largest.
 
     Examples
     --------
@@ -112,8 +112,8 @@ def long_enough(classes: SequenceClasses, *, decoder: str = "modified", logits: 
 
     Notes
     -----
-    Where two tokens meet their limits only at infinity, as at exact ties, the polynomials cannot decide, and ``length``
-    is None, too. The model is that of Tian et al. (2023), arXiv 2305.16380, Sections 3.2 and 5.
+    If two tokens meet their limits only at infinity, as at exact ties, the polynomials cannot decide, and ``length`` is
+    None, too. The model is that of Tian et al. (2023), arXiv 2305.16380, Sections 3.2 and 5.
     """
     with precision(BITS):
         task = _Task(classes, decoder, logits)
@@ -196,12 +196,12 @@ class _Task:
         self.weights = weights(self)
 
     def of_full(self) -> list[list[arb]]:
-        """w_nn' of Lemma 1's flow early on: row n says what g_n is made of."""
+        """w_nn' early in Lemma 1's flow: row n has the coefficients of g_n."""
         k, m = self.n_classes, arb(self.vocab_size)
         return [[arb(n == other) - 1 / m for other in range(k)] for n in range(k)]
 
     def of_modified(self) -> list[list[arb]]:
-        """w_nn' of (9): row n says what g_n is made of."""
+        """w_nn' of (9): row n has the coefficients of g_n."""
         k, m = self.n_classes, arb(self.vocab_size)
         gram, inner = arb_mat(k, k), arb_mat(k, k)
         for n, other in itertools.product(range(k), repeat=2):
@@ -256,7 +256,7 @@ class _Task:
         return total
 
     def few(self, n: int, draws: int) -> bool:
-        """Whether the counts of a class can be summed over."""
+        """True if the counts of a class are few enough to sum over."""
         return math.comb(draws + len(self.tokens[n]) - 1, len(self.tokens[n]) - 1) <= MOST_COUNTS
 
     def enumerated(self, query: int, token: int, draws: int) -> arb:
@@ -274,7 +274,7 @@ class _Task:
         return total / self.n_classes
 
     def mean_feature(self, n: int, draws: int) -> list[arb]:
-        """Entries of what is sent back of a class: its feature, or the mean over sequences."""
+        """The vector that the decoder sends back for a class: its feature, or the mean feature over sequences."""
         norm = arb(self.squares[n]).sqrt()
         if not self.trained:
             return [arb(q) / norm for q in self.pulls[n]]
@@ -295,7 +295,7 @@ class _Task:
             yield chance, pulls, arb(sum((y * y for y in pulls), fmpq(0))).sqrt()
 
 
-# By decoder: weights of what is sent back, and whether that is the mean over the same sequences.
+# Decoder -> its weights, and whether it sends back the mean over the same sequences.
 DECODERS = {
     "modified": (_Task.of_modified, False),
     "full": (_Task.of_full, False),
@@ -303,7 +303,7 @@ DECODERS = {
 }
 
 
-# Of classes that are copies of each other, and for each decoder, the same; always at BITS.
+# One result for all copies of a class, and for all decoders; always at BITS.
 _means = functools.lru_cache(maxsize=64)(Means)
 
 
@@ -315,7 +315,7 @@ def _exact(row: np.ndarray) -> list[fmpq]:
 
 
 def _gains(classes: SequenceClasses, logits: ArrayLike | None) -> list[list[fmpq]]:
-    """exp(z) over the largest of its query, as floats, exactly."""
+    """exp(z) divided by the largest of its query, as floats, exactly."""
     shape = (int(classes.query.max()) + 1, classes.probabilities.shape[1])
     z = np.zeros(shape) if logits is None else checks.of_shape("logits", checks.finite_array("logits", logits), shape)
     below = z - z.max(axis=1, keepdims=True)

@@ -43,7 +43,7 @@ class Around:
 
 
 def sizes(polynomial: arb_poly) -> arb_poly:
-    """The polynomial with the sizes of its coefficients, which is no less in size at 1/S > 0."""
+    """The polynomial with the absolute values of its coefficients, a bound of its size at 1/S > 0."""
     return arb_poly([abs(one) for one in polynomial.coeffs()])
 
 
@@ -75,7 +75,7 @@ class Means:
         return self._near((place, 3)) if other == place else self._near((place, 2), (other, 1))
 
     def _near(self, *powers: tuple[int, int]) -> Around:
-        """A product of powers of counts over one of their norm: Taylor's polynomial, and what it leaves."""
+        """A product of powers of counts over one of their norm: Taylor's polynomial, and its remainder."""
         if powers not in self._kept:
             degree = sum(power for _, power in powers)
             weight = functools.reduce(_times, (self._ratios[place][power - 1] for place, power in powers), self._all)
@@ -85,7 +85,7 @@ class Means:
         return self._kept[powers]
 
     def _central(self, series: Series, degree: int) -> list[fmpq_poly]:
-        """E[weight x^r], r = 0 .. m + 1, of a weight of this degree in y."""
+        """E[weight x^r], r = 0 .. m + 1, for a weight of this degree in y."""
         raw = [
             _by_length(one, 2 * r + degree) * fmpq(math.factorial(r)) / self.square**r for r, one in enumerate(series)
         ]
@@ -124,7 +124,7 @@ def _times(a: Series, b: Series) -> Series:
 
 
 def _inverse(a: Series) -> Series:
-    """1/a of a series that starts with one."""
+    """1/a for a series that starts with one."""
     found = [fmpq_poly([1])]
     for r in range(1, ORDER + 2):
         found.append(-sum((a[i] * found[r - i] for i in range(1, r + 1)), fmpq_poly([])))
@@ -132,7 +132,7 @@ def _inverse(a: Series) -> Series:
 
 
 def _by_length(moments: fmpq_poly, degree: int) -> fmpq_poly:
-    """E over S draws, divided by S^degree, as a polynomial in w = 1/S: u^i stands for S (S - 1) .. (S - i + 1)."""
+    """E over S draws, divided by S^degree, as a polynomial in w = 1/S; u^i means S (S - 1) .. (S - i + 1)."""
     found, falling = fmpq_poly([]), fmpq_poly([1])
     for i, one in enumerate(moments.coeffs()):
         if one != 0:
@@ -150,12 +150,12 @@ def _binomial(power: int, r: int) -> fmpq:
 
 
 def _taylor(power: int, terms: Sequence[fmpq_poly]) -> fmpq_poly:
-    """T_m of (1 + x)^(-power/2), with the moments in the place of the powers of x."""
+    """T_m of (1 + x)^(-power/2), with moments in place of the powers of x."""
     return sum((terms[r] * _binomial(power, r) for r in range(ORDER + 1)), fmpq_poly([]))
 
 
 def remainder(power: int, least: fmpq) -> arb:
-    """c: the quotient ((1 + x)^(-b) - T_m)/x^(m+1) at 1 + x = ``least``, written on its root y, where x = 0 is no pole.
+    """c: the quotient ((1 + x)^(-b) - T_m)/x^(m+1) at 1 + x = ``least``, by its root y, without a pole at x = 0.
 
     With x = y^2 - 1 the numerator 1 - y^power T_m(x) has the factor (1 - y)^(m+1).
     """

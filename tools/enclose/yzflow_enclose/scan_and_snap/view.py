@@ -51,21 +51,21 @@ class View:
         return [token for token, _ in self.at.tokens(n) if token in self.common]
 
     def _coefficients(self, n: int, right: Sequence[Any]) -> list[Quantity]:
-        """(F^T F)^{-1} of a vector with one entry for each class that n sees."""
+        """(F^T F)^{-1} of a vector with an entry for each class that n sees."""
         from yzflow_enclose.fields import solve
 
         zero = self.x * 0
         return [row[0] for row in solve(self.at.gram(n), [[zero + entry] for entry in right])]
 
     def _combined(self, n: int, coefficients: Sequence[Quantity]) -> dict[int, Quantity]:
-        """sum_n' c_n' f_n' at every kind of token that n, or a class that n sees, has."""
+        """sum_n' c_n' f_n' at every kind of token of n and of the classes that n sees."""
         seen = self.at.seen_from(n)
         zero = self.x * 0
         found = {}
         for name, _ in seen:
             for token, _ in self.at.tokens(name):
                 if token not in found:
-                    # Of a token in common, each of the classes that are alike has the same entry of F.
+                    # For a common token, all alike classes have the same entry of F.
                     terms = [
                         self.at.feature(other, token) * c * (copies if token in self.common else 1)
                         for (other, copies), c in zip(seen, coefficients, strict=True)
@@ -95,7 +95,7 @@ class View:
         return sum(terms, self.x * 0)
 
     def _columns(self, n: int) -> list[tuple[int, int]]:
-        """Next tokens and how many are like them: those that n sees, and one that never occurs."""
+        """Next tokens and the number of alike ones: those that n sees, and one that never occurs."""
         unseen = self.vocab_size - self.n_classes
         return self.at.seen_from(n) + ([(self.n_classes, unseen)] if unseen else [])
 
@@ -119,12 +119,12 @@ class View:
         }
 
     def _row(self, token: int, n: int, columns: Sequence[tuple[int, int]]) -> list[Quantity]:
-        """Mean of Y[token, .] over the next tokens that each column stands for."""
+        """Mean of Y[token, .] over the next tokens of each column."""
         row = []
         for name, copies in columns:
             value = self.at.y(token, name)
             if copies > 1 and name < self.n_classes and token not in self.common and name in self._owners(token):
-                # A distinct token of one of the classes that are alike: its own column, and the others'.
+                # A distinct token of an alike class: its own column, and the columns of the others.
                 value = (value + self.at.y(token, n) * (copies - 1)) / copies
             row.append(value)
         return row
@@ -137,7 +137,7 @@ class View:
         return self.at.h(n) * self.vocab_size
 
     def decoder_sums(self) -> Pairs:
-        """For each row of Y its sum plus an entry, and that entry."""
+        """For each row of Y: its sum plus an entry, and that entry."""
         found = []
         for n in self.at.next_tokens:
             columns = self._columns(n)
@@ -148,7 +148,7 @@ class View:
         return found
 
     def query_sums(self) -> Pairs:
-        """For each row of Z its sum plus its largest entry, and that entry."""
+        """For each row of Z: its sum plus its largest entry, and that entry."""
         rows: dict[int, dict[int, Quantity]] = {}
         for n in self.at.next_tokens:
             alike = self.n_classes if self.at.exchangeable and self._one_query else 1
@@ -176,7 +176,7 @@ class View:
         return found
 
     def _pull(self, n: int) -> dict[int, Quantity]:
-        """f_n * (g_n - f_n (f_n . g_n)), what class n adds to (10)."""
+        """f_n * (g_n - f_n (f_n . g_n)), the contribution of class n to (10)."""
         g, own = self.backpropagated(n), self.at.tokens(n)
         along = sum((self.at.feature(n, token) * g[token] * k for token, k in own), self.x * 0)
         return {
@@ -184,7 +184,7 @@ class View:
         }
 
     def velocities(self) -> Pairs:
-        """dz/dt of every query and token, and what (10) says with the class probability 1/K."""
+        """dz/dt of every query and token, and its value by (10) with the class probability 1/K."""
         expected: dict[tuple[int, int], Quantity] = {}
         for n in self.at.next_tokens:
             alike = self.n_classes if self.at.exchangeable and self._one_query else 1
