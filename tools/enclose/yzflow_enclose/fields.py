@@ -1,8 +1,8 @@
 """Vector fields of the reduced flows in ball arithmetic, written from Lemma 1 (3), Lemma 3 (26) and (10).
 
-A field takes and gives lists of `flint.arb_series`, one for each variable. What it is evaluated on decides what comes
-out: a polynomial in time gives the defect, a direction beside a box gives a column of the Jacobian, and a box alone
-the range of the velocities. Nothing here is taken from the kernels of the simulator, which it judges.
+A field takes and gives lists of `flint.arb_series`, one for each variable. The result depends on the argument: a
+polynomial in time gives the defect, a box with a direction a column of the Jacobian, and a box alone the range of the
+velocities. Nothing here is taken from the kernels of the simulator, which it judges.
 
 A population is read in one of two ways:
 
@@ -31,7 +31,7 @@ from flint import arb, arb_series
 from dynamics.support import checks
 
 Series = list[arb_series]
-# Those whose equations stand below; any other is refused.
+# The decoders with equations below; any other is refused.
 DECODERS = ("full", "modified", "theory")
 
 
@@ -70,14 +70,14 @@ def total(terms: Iterable[arb_series]) -> arb_series:
 
 
 class VectorField(ABC):
-    """The velocity of a list of variables, which an enclosure follows.
+    """The velocity of a list of variables, for an enclosure.
 
     Attributes
     ----------
     size : int
         Number of variables.
     weights : (size,) float
-        The error is measured as sqrt(sum_i (weights_i e_i)^2).
+        Errors are measured as sqrt(sum_i (weights_i e_i)^2).
     """
 
     size: int
@@ -89,7 +89,7 @@ class VectorField(ABC):
 
     @property
     def scale(self) -> float:
-        """The weight that the truncation error of a step is measured by."""
+        """The weight for measuring the truncation error of a step."""
         return float(self.weights.max())
 
 
@@ -99,7 +99,7 @@ class Field(VectorField):
     Attributes
     ----------
     settings : mapping
-        The population and the rates in numbers that JSON holds exactly; `field_of` makes the field from them again.
+        The population and the rates in numbers that JSON holds exactly; `field_of` makes the field from them.
     size : int
         Number of variables: z, then Y, or x for the theory flow.
     weights : (size,) float
@@ -135,7 +135,7 @@ def features(counts: Sequence[arb], copies: Sequence[int], logits: Series) -> Se
 
 
 def residual(logits: Series, multiplicity: Sequence[int], target: int) -> Series:
-    """e - alpha, an entry a column. The target's own is a sum of the others, so that nothing cancels."""
+    """e - alpha, with an entry for each column. The target's entry is a sum of the others, so that nothing cancels."""
     odds = [(logit - logits[target]).exp() for logit in logits]
     others = [odd * m for odd, m in zip(odds, multiplicity, strict=True)]
     del others[target]
@@ -155,15 +155,15 @@ def surprise(logits: Series, multiplicity: Sequence[int], target: int) -> arb_se
 
 
 class Symmetric(Field):
-    """K classes that differ by the names of their distinct tokens only.
+    """K classes that differ only by the names of their distinct tokens.
 
     Every class has the common tokens with the same probabilities, and distinct tokens with the same probabilities as
-    those of every other class. Tokens of equal probability (copies) have one variable. Seen from class n, Y has the
-    columns own (1), other (K - 1) and never (M - K); rows of common tokens have own = other.
+    every other class. Tokens of equal probability (copies) have one variable. Seen from class n, Y has the columns own
+    (1), other (K - 1) and never (M - K); rows of common tokens have own = other.
 
     Variables: z of each group of common, then of distinct tokens; then, for each common group, Y[occurring] and
-    Y[never], and for each distinct group Y[own], Y[other], Y[never]; x in place of Y for the theory flow. Where
-    M = K there is no column `never`, and the zero sum of its rows keeps Y of common tokens at zero.
+    Y[never], and for each distinct group Y[own], Y[other], Y[never]; for the theory flow, x in place of Y. If M = K
+    there is no column `never`, and the zero sum of its rows keeps Y of common tokens at zero.
     """
 
     def __init__(self, settings: Mapping):
@@ -178,7 +178,8 @@ class Symmetric(Field):
         self.multiplicity = [1, classes - 1] + ([self.never] if self.never else [])
         self.class_weight = arb(settings["class_weight"])
         shared = classes if settings["own_queries"] else 1
-        # Entries of Z that equal one variable; and for each group the variables of its row of Y and their entries.
+        # The number of entries of Z for each variable; and for each group, the variables of its row of Y and their
+        # entries.
         self.z_copies = [k * (shared if i < self.n_common else classes) for i, k in enumerate(self.copies)]
         self.rows: list[list[int | None]] = []
         y_copies: list[int] = []
@@ -293,7 +294,7 @@ class Symmetric(Field):
 class General(Field):
     """A population as it is: z for each pair of query and token that occur together, Y for each token that occurs.
 
-    Columns of Y are the next tokens that occur, then one for the M - C that never do.
+    Columns of Y are the next tokens that occur, then one for the M - C others.
     """
 
     def __init__(self, settings: Mapping):
@@ -417,5 +418,5 @@ class General(Field):
 
 
 def field_of(settings: Mapping) -> Field:
-    """The field of settings that `read` made, or that a certificate holds."""
+    """The field of settings from `read`, or from a certificate."""
     return {"symmetric": Symmetric, "general": General}[settings["kind"]](settings)

@@ -117,7 +117,7 @@ class Predicate:
 
     @classmethod
     def of(cls, found: Mapping[str, Any]) -> Predicate:
-        """The predicate that `plain` wrote down."""
+        """The predicate from a text of `plain`."""
         if not isinstance(found, Mapping) or not {"says", "until", "margin"} <= set(found):
             raise checks.reject("found", "be what `plain` gives", checks.brief(found))
         times = found.get("times")
@@ -125,7 +125,7 @@ class Predicate:
 
 
 class _Sheet:
-    """Operations so far; what is written twice stands once."""
+    """Operations so far; an operation that is written twice is stored once."""
 
     def __init__(self) -> None:
         self.operations: Operations = []
@@ -267,7 +267,7 @@ class _Recording:
 
     def _record(self, variables: int) -> None:
         self.sheet = _Sheet()
-        # New ones, as what is kept by the times of a moment must not be taken for that of another recorder.
+        # New ones: a cache by the times of a moment must not mix recorders.
         self.start = self.end = float("nan")
         self._variables = [Written(self.sheet, self.sheet.place("variable", i)) for i in range(variables)]
 
@@ -276,7 +276,7 @@ class _Recording:
 
 
 class Recorder(_Recording, Moment):
-    """A moment of a population whose quantities leave their operations behind."""
+    """A moment of a population that records the operations on its quantities."""
 
     def __init__(self, reading: Reading):
         self._record(reading.field.size)
@@ -285,7 +285,7 @@ class Recorder(_Recording, Moment):
 
 
 class FlowRecorder(_Recording, FlowMoment):
-    """A moment of named states that does."""
+    """A moment of named states that records the operations on its quantities."""
 
     def __init__(self, shapes: Shapes):
         self._shapes = shapes
@@ -293,18 +293,18 @@ class FlowRecorder(_Recording, FlowMoment):
 
 
 def written(predicate: Callable[[Any], Any], recorder: Recorder | FlowRecorder) -> Operations:
-    """The operations of a predicate, those that its claim needs.
+    """The operations of a predicate, without those that its claim does not need.
 
     Raises
     ------
     ValueError
-        If it looks at bounds, or computes by other means: then it is no list of operations.
+        If it looks at bounds, or computes by other means: it is then no list of operations.
     """
     try:
         claim = predicate(recorder)
         if isinstance(claim, np.ndarray):
             claim = every(claim)
-    except (TypeError, AttributeError) as error:  # as where a quantity is given to another library
+    except (TypeError, AttributeError) as error:  # for example, a quantity was given to another library
         raise Unwritten(f"`predicate` must {_INSPECTED} ({error})") from error
     if not isinstance(claim, WrittenClaim):
         raise Unwritten("`predicate` must return a claim about quantities of the moment, to be written down")

@@ -46,7 +46,7 @@ def chosen_weights(field: VectorField, start: Sequence[float], t_end: float, siz
 
 
 def _rough(field: VectorField, start: Sequence[float], t_end: float) -> tuple[np.ndarray, np.ndarray]:
-    """Times and points of a rough solution, as far as it is had quickly."""
+    """Times and points of a rough solution that is computed quickly, as far as it goes."""
     seen: list[tuple[float, np.ndarray]] = []
 
     def slope(t: float, x: np.ndarray) -> np.ndarray:
@@ -68,7 +68,7 @@ def _rough(field: VectorField, start: Sequence[float], t_end: float) -> tuple[np
 
 
 def _least(found: list[tuple[float, np.ndarray]], size: int) -> np.ndarray:
-    """exp(u) of the u that makes the error's growth small."""
+    """exp(u) for the u with a small growth of errors."""
 
     def cost(u: np.ndarray) -> tuple[float, np.ndarray]:
         value, slope = 0.0, np.zeros(size)

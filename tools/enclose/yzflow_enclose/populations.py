@@ -1,4 +1,4 @@
-"""A population's flow, as `Enclosure` sees it: its moments, tables, pictures and files."""
+"""A population's flow for `Enclosure`: its moments, tables, pictures and files."""
 
 from __future__ import annotations
 
@@ -102,9 +102,10 @@ class OfPopulation:
         return Tube(self.field, steps)
 
     def jets(self, steps: Sequence[Step]) -> FlowTube:
-        """The steps as series of the flow itself, in which predicates of a certificate are decided: as checkers do.
+        """The steps as series of the flow itself, in which checkers decide the predicates of a certificate.
 
-        `tube` has its polynomials, with bounds beside them: where they are narrower, another checker may not follow.
+        `tube` has the steps' polynomials, with bounds beside them: where these are narrower, another checker may not
+        follow.
         """
         return FlowTube(self.field, steps, [arb(0)] * self.variables)
 

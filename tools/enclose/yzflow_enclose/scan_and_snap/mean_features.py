@@ -1,4 +1,4 @@
-r"""Means of features over finite sequences, as polynomials in 1/S and how far they are off at most.
+r"""Means of features over finite sequences, as polynomials in 1/S with bounds of their errors.
 
 S tokens of a class are drawn with probabilities p, N are their counts, and f = (a N)/||a N||. Moments of N are
 polynomials in 1/S, by factorial ones, and powers of ||a N|| are between Taylor's polynomials of its square: the
@@ -24,7 +24,7 @@ Series = list[fmpq_poly]  # by powers of a mark of ||a N||^2, polynomials in a m
 
 @dataclass(frozen=True)
 class Around:
-    """A polynomial in 1/S, and one with coefficients of zero and more by which a value is off at most."""
+    """A polynomial in 1/S, and one with non-negative coefficients that bounds the distance of a value from it."""
 
     value: arb_poly
     off: arb_poly

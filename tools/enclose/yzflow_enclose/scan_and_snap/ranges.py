@@ -1,8 +1,8 @@
 """Constants and inequalities of the closed forms for whole ranges of their parameters, certified in balls.
 
-A scan looks at points; here a range is cut into boxes, each a ball, until every box is decided, and what lies beyond
-the last box is bounded by an inequality that is written beside. The formulas are those of
-`theory.scan_and_snap.decoder` in the margin x = M h; M is a real number here, not only an integer.
+A scan looks at points. Here a range is cut into boxes, each a ball, until every box is decided. Beyond the last box the
+values are bounded by an inequality, which is written beside. The formulas are those of `theory.scan_and_snap.decoder`
+in the margin x = M h; M is a real number here, not only an integer.
 """
 
 from __future__ import annotations
@@ -47,17 +47,18 @@ def supremum(function: Bounded, boxes: Sequence[Box], *, accuracy: float, most: 
     Parameters
     ----------
     function : callable
-        From balls to a ball of all its values there; None where the box has no point of the domain.
+        From balls to a ball of all its values there; None if the box has no point of the domain.
     boxes : sequence of tuples of arb
     accuracy : float
         Radius up to which boxes are cut.
     most : int
-        Of evaluations.
+        The most evaluations.
 
     Returns
     -------
     arb
-        Its upper end is above every value; its lower is a value, if centres near the domain's border are in it.
+        Its upper end is above every value; its lower end is a value, if centres near the domain's border are in the
+        domain.
 
     Raises
     ------
@@ -96,10 +97,7 @@ def supremum(function: Bounded, boxes: Sequence[Box], *, accuracy: float, most: 
 
 
 def holds(claim: Callable[..., bool | None], boxes: Sequence[Box], *, depth: int = 40) -> bool | None:
-    """Whether a claim, true, false or open for a box, is true for all points of boxes.
-
-    False only with a box on which it is false; None if a box stays open after ``depth`` cuts.
-    """
+    """Decide whether a claim, true, false or open for a box, is true for all points of boxes."""
     waiting = [(box, 0) for box in boxes]
     while waiting:
         box, cuts = waiting.pop()
@@ -114,7 +112,7 @@ def holds(claim: Callable[..., bool | None], boxes: Sequence[Box], *, depth: int
 
 
 def range_of(function: Callable[..., arb], *sides: tuple[float, float], accuracy: float) -> arb:
-    """A ball of the values of a function, where each argument goes through a range, no wider than need be.
+    """A ball of the values of a function whose arguments go through ranges, as narrow as ``accuracy`` asks.
 
     Parameters
     ----------
@@ -123,7 +121,7 @@ def range_of(function: Callable[..., arb], *sides: tuple[float, float], accuracy
     *sides : (low, high)
         The range of each argument.
     accuracy : float
-        By how much either end may be too far out.
+        The largest excess of either end.
 
     Examples
     --------
@@ -154,10 +152,7 @@ def _lambert(others: arb) -> arb:
 
 
 def brackets_transition(factor: int, vocab_size: float) -> bool | None:
-    """Whether t* < factor K ln M/eta_Y for every real M from ``vocab_size`` on; factor 1 is t0', factor 2 is t0.
-
-    Up to w = 2, which is M = 41.2, by boxes of w. Beyond, with u = 1 + w and M - 1 = w exp(u), t* < t0' follows from
-    M eta_Y t*/K < exp(u) (u^2 - u + 1) and M ln M > w exp(u) (u + ln w), since w ln w > 1 for w >= 2.
+    """True if t* < factor K ln M/eta_Y for every real M from ``vocab_size`` on; factor 1 is t0', factor 2 is t0.
 
     Raises
     ------
@@ -176,7 +171,7 @@ def brackets_transition(factor: int, vocab_size: float) -> bool | None:
         first, last = _lambert(arb(vocab_size) - 1), arb(2)
         if first > last:
             return True
-        # Of the first box the lower end alone is sure to be in the range: a claim is false if it is false there.
+        # Only the lower end of the first box is sure to be in the range: a claim is false if it is false there.
         if claim(first) is False:
             return False
         return holds(claim, [(first.union(last),)])
@@ -199,7 +194,7 @@ def late_constant(accuracy: float = 2e-5) -> arb:
     Parameters
     ----------
     accuracy : float
-        Of the upper end, positive.
+        Accuracy of the upper end, positive.
 
     Returns
     -------
@@ -214,7 +209,7 @@ def late_constant(accuracy: float = 2e-5) -> arb:
                 return None
             return x * (x + b) / ((1 + b) * (x + (1 + x / b).log()))
 
-        # Boxes that grow with x, so that a ball of few per cent stands for each.
+        # Boxes grow with x: a ball has a radius of a few per cent.
         edges = [2 * 1.25**k for k in range(28)] + [1000.0]
         boxes = [(_between(low, high), _between(1, high)) for low, high in itertools.pairwise(edges)]
         upper = supremum(bound, boxes, accuracy=accuracy)
@@ -231,11 +226,11 @@ def late_ratio(vocab_size: float) -> arb:
 
 
 def step_gap_below(constant: float, vocab_size: int, eta_y: tuple[float, float]) -> bool | None:
-    """Whether h*(s) - h(s) <= constant eta_Y/M for all visits s and all eta_Y of a range: Lemma 7 (a), sharper.
+    """True if h*(s) - h(s) <= constant eta_Y/M for all visits s and all eta_Y of a range: Lemma 7 (a), sharper.
 
-    M h*(s) grows with eta_Y as long as eta_Y <= 4 (M - 1)/M, so that the ends of a range bound it; and x* - g <= M h
-    says exp(x* - g) + (M - 1)(x* - g) <= M eta_Y s + 1. Where the last increment of M h* is below the bound no later
-    gap is above it: either the gap does not widen, or it is below that increment (`theory.decoder.h_steps`).
+    M h*(s) grows with eta_Y as long as eta_Y <= 4 (M - 1)/M, so that the ends of a range bound it. And x* - g <= M h is
+    equivalent to exp(x* - g) + (M - 1)(x* - g) <= M eta_Y s + 1. If the last increment of M h* is below the bound, no
+    later gap is above it: either the gap does not widen, or it is below that increment (`theory.decoder.h_steps`).
 
     Parameters
     ----------

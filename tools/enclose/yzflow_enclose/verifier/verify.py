@@ -2,9 +2,9 @@
 
 These files take nothing from the rest, only python-flint: format, vocabulary and equations are written down again. A
 certificate claims that the flow from zero of the population in it stays within bounds of given polynomials, and that
-predicates are true, or false, at every time of a span. Settings follow from the population; every bound is computed
-and every predicate decided again. What has other parts is refused. What is printed is the claim as it was checked, in
-the words of this file. A cell, many settings at once, is for ``verify_cell.py``.
+predicates are true, or false, at every time of a span. Settings follow from the population; every bound is computed and
+every predicate decided again. A file with other parts is refused. The output is the checked claim, in the words of this
+file. A cell, many settings at once, is for ``verify_cell.py``.
 """
 
 import hashlib
@@ -56,7 +56,7 @@ CLAIM = {
 
 
 def schema(c: dict) -> list:
-    """The bags of a claim's population; ValueError where the claim has parts that no claim has."""
+    """The bags of a claim's population; ValueError if the claim has parts of another form."""
     for name in CLAIM:
         need(type(c) is dict and fits(c.get(name), CLAIM[name]), f"the {name} of the claim is none that is known here")
     p = {**c["population"]}
@@ -81,9 +81,9 @@ def schema(c: dict) -> list:
 
 
 def check_operations(says: list, variables: int) -> None:
-    """Refuse what is no claim in operations, each on the results of earlier ones."""
+    """Refuse a list that is no claim, or an operation that is not on results of earlier ones."""
     need(0 < len(says) <= OPERATIONS_AT_MOST and fits(says, [list]), "a predicate's operations")
-    rates: list = []  # how many rates a result is made of; of a claim, None
+    rates: list = []  # number of nested rates in a result; None for a claim
     for place, (op, *given) in enumerate(says):
         need(type(op) is str and op in ARGUMENTS and len(given) == ARGUMENTS[op], "an operation")
         if op in LEAVES:
@@ -99,7 +99,7 @@ def check_operations(says: list, variables: int) -> None:
 
 
 def tube_of(c: dict, arrays: dict) -> tuple[Tube, list[str]]:
-    """The steps of a certificate after each was checked, and what its variables are."""
+    """The steps of a certificate, each of them checked, and the names of its variables."""
     need(arrays.keys() == {"start", "end", "radius", "pieces", "limbs", "weights"}, "arrays are missing, or others")
     shape, limbs = arrays["limbs"]
     (n,), W = arrays["weights"]
@@ -123,12 +123,12 @@ def tube_of(c: dict, arrays: dict) -> tuple[Tube, list[str]]:
 
 
 def values(tube: Tube, says: list, a: float, b: float) -> Iterator:
-    """Result of each operation for a < t <= b, or at t = a = b: two series, or whether a test or claim is true."""
+    """Result of each operation for a < t <= b, or at t = a = b: two series, or the truth of a test or claim."""
     start, _, radius, _, p = [step for step in tube.steps if step[0] <= a][-1]
     half, still = (arb(b) - arb(a)) / 2, arb(0)
     middle = arb(a) + half - arb(start)
     wide = tube.box(p, radius, middle, half if b > a else still)
-    # From t = 0 on about the start, which is exact: what is zero there is exactly zero.
+    # From t = 0 on, expanded at the exact start, so that exact zeros stay zero.
     thin = [still] * len(p) if a == 0 else tube.box(p, radius, middle, still)
     wide = thin if a == b else wide
     at = still if a == 0 else arb(a) + half
@@ -153,7 +153,7 @@ def values(tube: Tube, says: list, a: float, b: float) -> Iterator:
 
 
 def result(op: str, given: tuple) -> arb_series:
-    """An operation on series; of unknown value where it is not defined on all of a ball."""
+    """An operation on series; unknown if it is undefined somewhere in a ball."""
     try:
         found = OPERATIONS[op](*given)
         if all(series[0].is_finite() for series in (found, *given)):
@@ -165,7 +165,7 @@ def result(op: str, given: tuple) -> arb_series:
 
 
 def sign(op: str, thin: arb_series, wide: arb_series, off: arb, from_zero: bool) -> bool | None:
-    """Whether a quantity is positive, or not negative, by its values or its expansion; from t = 0 by its first term."""
+    """True if a quantity is positive, or not negative, by its values or its expansion; from t = 0 by its first term."""
     order, zeros = min(thin.prec, wide.prec - 1), 0
     while from_zero and zeros < order and thin[zeros].is_zero():
         zeros += 1
@@ -187,7 +187,7 @@ def combined(op: str, parts: list) -> bool | None:
 
 
 def truth(tube: Tube, says: list, a: float, b: float) -> bool | None:
-    """Whether a predicate is true for all a < t <= b, or false for all of them."""
+    """True if a predicate is true for all a < t <= b, False if it is false for all of them, else None."""
     try:
         return list(values(tube, says, a, b))[-1]
     except (ZeroDivisionError, ValueError):  # the field is not defined on a ball
@@ -195,7 +195,7 @@ def truth(tube: Tube, says: list, a: float, b: float) -> bool | None:
 
 
 def always(tube: Tube, says: list, spans: list, wanted: bool) -> bool:
-    """Whether a predicate is true, or false, for a < t <= b, or at t = a = b, of spans that lie in a step each."""
+    """True if a predicate is ``wanted`` for a < t <= b, or at t = a = b, of all spans, which lie in a step each."""
     waiting = [(a, b, 0) for a, b in spans]
     for _ in range(SPANS):
         if not waiting:
@@ -209,7 +209,7 @@ def always(tube: Tube, says: list, spans: list, wanted: bool) -> bool:
 
 
 def slack(tube: Tube, says: list, t: float) -> arb:
-    """By how much a predicate is true at a time; negative where it is false."""
+    """The amount by which a predicate is true at a time; negative if it is false."""
     found: list[Any] = []
     for (op, *given), value in zip(says, values(tube, says, t, t), strict=True):
         own = [found[i] for i in given] if op not in LEAVES else []
@@ -221,7 +221,7 @@ def slack(tube: Tube, says: list, t: float) -> arb:
 
 
 def formula(says: list, names: list[str]) -> str:
-    """A predicate in words; what is used more than once has a name."""
+    """A predicate in words; subexpressions that are used more than once get names."""
     uses = Counter(i for op, *given in says if op not in LEAVES for i in given)
     texts: list[str] = []
     named: list[str] = []

@@ -47,7 +47,7 @@ def remainder(degree: int, parts: int = 4) -> list:
 
 
 class Cell:
-    """The steps of a certificate of a cell, after the error of each was seen to stay within its radius."""
+    """The steps of a certificate of a cell, after the error of each was checked to stay within its radius."""
 
     def __init__(self, c: dict, W: list, steps: list):
         self.c, self.W, self.degree, self.steps = c, W, c["degree"], steps
@@ -78,7 +78,7 @@ class Cell:
             eps, state = after, [[q(h) for q in row] for row in p]
 
     def field(self, S: list) -> Callable:
-        """f(x) at the settings that s stands for: numbers, or jets."""
+        """f(x) at the settings s: numbers, or jets."""
         c, K, G = self.c, self.c["n_classes"], 1 + len(self.c["distinct"])
         ends = [list(map(arb, c[name])) for name in ("eta_z", "common")]
         eta_z, common = (s * ((b - a) / 2) + (a + b) / 2 for s, (a, b) in zip(S, ends, strict=True))
@@ -117,7 +117,7 @@ class Cell:
         return norm(bounds, self.W)
 
     def in_settings(self, p: list, h: arb, fineness: int) -> arb:
-        """A bound of what W f(p) has beyond the degree in s: its terms of the next two degrees, and the rest."""
+        """A bound of the terms of W f(p) beyond the degree in s: those of the next two degrees, and the rest."""
         found, parts = arb(0), 2 * fineness
         half = (h / (2 * parts)).upper()
         for part in range(parts):
@@ -155,7 +155,7 @@ class Cell:
         return [arb_mat([row.entries() for row in found[k]]) for k in sorted(found)]
 
     def positive(self, row: list, a: float, b: float) -> bool:
-        """Whether sum_i row_i dz_i/dt > 0 for a < t <= b, or at t = a = b, at every setting."""
+        """True if sum_i row_i dz_i/dt > 0 for a < t <= b, or at t = a = b, at every setting."""
         waiting = [(a, b, [0.0, 0.0], [1.0, 1.0])]
         for _ in range(BOXES):
             if not waiting:
@@ -176,7 +176,7 @@ class Cell:
         return False
 
     def sum_in(self, row: list, a: float, b: float, centre: list, half: list) -> arb:
-        """The sum, less its error, for a < t <= b, or at t = a = b, at the settings of a box; over t from t = 0 on."""
+        """The sum less its error, for a < t <= b, or at t = a = b, at settings of a box; divided by t from t = 0 on."""
         start, _, radius, speed, p = [step for step in self.steps if step[0] < b][-1]
         weights, early = self.W[: len(row)], a == 0 < b
         sums = [dot(row, [q.derivative() for q in own]) for own in zip(*p[: len(row)], strict=True)]
@@ -216,7 +216,7 @@ def names_of(c: dict) -> list[str]:
 
 
 def schema(c: dict) -> None:
-    """Refuse a claim that has parts that no claim has."""
+    """Refuse a claim with parts of another form."""
     for name in CLAIM:
         need(fits(c.get(name), CLAIM[name]), f"the {name} of the claim is none that is known here")
     good = c.keys() == CLAIM.keys() and 2 <= c["n_classes"] <= c["vocab_size"] and c["t_reached"] <= c["t_end"]
@@ -233,7 +233,7 @@ def schema(c: dict) -> None:
 
 
 def cell_of(c: dict, arrays: dict, names: list) -> Cell:
-    """The steps of a certificate after each was checked."""
+    """The steps of a certificate, each of them checked."""
     need(arrays.keys() == {"start", "end", "radius", "speed", "limbs", "weights"}, "arrays are missing, or others")
     shape, limbs = arrays["limbs"]
     (n,), W = arrays["weights"]

@@ -1,4 +1,4 @@
-"""Files and the forms of what is in them, for `yzflow_enclose.verifier`. It imports nothing of the rest."""
+"""Files and the forms of their parts, for `yzflow_enclose.verifier`. It imports no other file."""
 
 import ast
 import hashlib
@@ -40,7 +40,7 @@ def reason(x: Any) -> bool:
 
 
 def fits(x: Any, rule: Any) -> bool:
-    """Whether a part of a claim is of the form that it can have."""
+    """True if a part of a claim has an allowed form."""
     if isinstance(rule, dict):
         return type(x) is dict and x.keys() == rule.keys() and all(fits(x[name], rule[name]) for name in rule)
     if isinstance(rule, list):
@@ -68,7 +68,7 @@ def npy(raw: bytes) -> tuple[tuple, list]:
 
 
 def opened(path: str) -> tuple[dict, dict]:
-    """The claim and the arrays of a file whose bytes are as they were written."""
+    """The claim and the arrays of a file with unchanged bytes."""
     with open(path, "rb") as file:
         content = file.read()
     need(hashlib.sha256(content[:-64]).hexdigest().encode() == content[-64:], "the SHA-256 is another")
@@ -77,7 +77,7 @@ def opened(path: str) -> tuple[dict, dict]:
         entries = archive.infolist()
         names = [entry.filename for entry in entries]
         need("claim.json" in names, "no certificate: it holds no claim")
-        # Else another reader would read other parts than this one.
+        # Otherwise other readers would read other parts.
         need(len(set(names)) == len(names), "a name stands twice in the file")
         need(all(entry.compress_type == 0 for entry in entries), "a part of the file is compressed")
         need(all(name.endswith(".npy") for name in names if name != "claim.json"), "a part of the file is no array")

@@ -116,7 +116,7 @@ def equal_classes(
 
 
 def symmetric(c: dict, bags: list, common: list, distinct: list) -> tuple[Callable, list[str]]:
-    """f(x) for the classes of a population, and what each variable is."""
+    """f(x) for the classes of a population, and the name of each variable."""
     K, M, C, groups = len(bags), c["population"]["vocab_size"], len(common), common + distinct
     rest, own_queries = M - K, len({bag[0] for bag in bags}) > 1
     rate_y, rate_z = (arb(c[name]) * arb(bags[0][2]) for name in ("eta_y", "eta_z"))
@@ -188,14 +188,14 @@ def general(c: dict, bags: list) -> tuple[Callable, list[str]]:
 
 
 def field_of(c: dict) -> tuple[Callable, list[str]]:
-    """The field of a claim's flow, and what each of its variables is."""
+    """The field of a claim's flow, and the names of its variables."""
     bags = c["population"]["bags"]
     groups = copies_of_a_class(bags)
     return symmetric(c, bags, *groups) if groups else general(c, bags)
 
 
 def copies_in_classes(K: int, M: int, k: list, C: int, own_queries: bool) -> tuple[list, list]:
-    """How many logits each variable of `equal_classes` stands for: of Z, and of Y."""
+    """The number of logits of each variable of `equal_classes`: of Z, and of Y."""
     z = [n * (K if i >= C or own_queries else 1) for i, n in enumerate(k)]
     y = [n * columns for n in k[:C] for columns in (K, M - K) if M > K]
     return z, y + [n * K * columns for n in k[C:] for columns in (1, K - 1, M - K) if columns]
@@ -253,7 +253,7 @@ def defect(field: Callable, p: list, centre: arb, half: arb, W: list) -> arb:
 
 
 def definite(P: list) -> bool:
-    """Whether every symmetric matrix with entries in P has positive pivots."""
+    """True if every symmetric matrix with entries in P has positive pivots."""
     P = [list(row) for row in P]
     for k, pivot in enumerate(P):
         for i in range(k + 1, len(P)):
@@ -276,7 +276,7 @@ def growth(field: Callable, box: list, W: list) -> arb:
 
 
 class Tube:
-    """The steps of a certificate, after the error of each was seen to stay within its radius."""
+    """The steps of a certificate, after the error of each was checked to stay within its radius."""
 
     def __init__(self, field: Callable, W: list, steps: list):
         self.field, self.W, self.steps = field, W, steps

@@ -1,4 +1,4 @@
-"""Jets, for ``verify_cell.py``: polynomials in a few variables, and bounds of matrices whose entries are ones."""
+"""Jets, for ``verify_cell.py``: polynomials in a few variables, and bounds of matrices with such entries."""
 
 import math
 from collections.abc import Callable
@@ -15,12 +15,12 @@ TOP = 2**24  # the place of the total degree in the key of a monomial
 
 
 def key(*exponents: int) -> int:
-    """Key of a monomial, so that the key of a product is the sum of two."""
+    """Key of a monomial; the key of a product is the sum of the keys."""
     return sum(exponents) * TOP + sum(e << (6 * i) for i, e in enumerate(exponents))
 
 
 class Slope:
-    """A ball, and how it changes with each variable: a row of derivatives."""
+    """A ball, and a row of its derivatives by the variables."""
 
     def __init__(self, value: arb, slope: arb_mat):
         self.value, self.slope = value, slope
