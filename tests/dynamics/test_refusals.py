@@ -453,6 +453,7 @@ REFUSED = {
         ("events", fixed(3), "return a mapping", "3"),
         ("events", fixed({"e": np.nan}), "return a number for 'e'", "nan at t = 0"),
         ("events", fixed({"e": np.zeros(2)}), "return a number for 'e'", "array([0., 0.]) at t = 0"),
+        ("kinds", 3, "", "3", {"events": fixed({"e": 1})}),
         ("kinds", {"f": "stop"}, "one of 'e'", "'f'", {"events": fixed({"e": 1})}),
         ("kinds", {"e": "jump"}, "one of 'record', 'stop', 'kink'", "'jump'", {"events": fixed({"e": 1})}),
         ("kinds", {"e": "stop *"}, "have kinds with no more than a sign", "'stop *'", {"events": fixed({"e": 1})}),
@@ -523,7 +524,8 @@ REFUSED = {
         ("next_token", 7, "a next token of the trajectory"),
         ("next_token", 0, "left out for loss", None, {"quantity": "loss", "labels": None}),
     ],
-    "run.Run": [("dataset", 3, "Dataset", "3")],
+    "run.Run": [("dataset", 3, "Dataset"), ("call", 3, "Call")],
+    "Support.over_time": [("Z", np.zeros((2, 2)), "an array of numbers of shape (any, any, any)", "shape (2, 2)")],
     "trajectory.Trajectory": [
         ("dataset", 3, "Dataset", "3"),
         ("dataset", xr.Dataset(), "have the attribute format", ""),

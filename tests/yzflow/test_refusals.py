@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 import sweep_tasks
-from hostile import refused
+from hostile import refused, refused_everywhere
+from rules import RULES
 
 import yzflow as yz
 from theory.statements import REGISTER, Check, Clause, Statement
@@ -25,15 +26,19 @@ def theorem(paper="Decay"):
     return Statement(paper, "Theorem 3", "It decays", "It does.", "x", clauses=(Clause("it", "x", None, (THIRD,)),))
 
 
+OPTIONS = {"quick": True, "seed": 0, "progress": False}
+# Arguments with other rules than `RULES` has for the name: None leaves these to `check`.
+OTHERWISE = {f"check of data({name})" for name in ("data", "eta_y", "eta_z", "t_end")}
+OTHERWISE |= {"sweep(progress)"}  # refused, but a store has been made by then
 CALLS = {
     "sweep": (yz.sweep, {"task": sweep_tasks.plain, "grid": {"a": [1]}, "store": "store", "progress": False}),
     "sweep of a task": (yz.sweep, {"task": "syn_medium", "grid": {"eta_z": [1.0]}, "store": "store"}),
     "sweep of flows": (yz.sweep, {"task": "flow", "grid": {"t_end": [1.0]}, "store": "store"}),
-    "check": (yz.check, {"statement": THEOREM}),
-    "check of data": (yz.check, {"statement": THEOREM, "data": DATA, "eta_z": 1e-3, "t_end": 20.0}),
-    "audit": (yz.audit, {"only": [THEOREM], "quick": True}),
-    "survival": (yz.survival, {"statements": [THEOREM], "options": ["plain"], "quick": True}),
-    "fuzz": (yz.fuzz, {"statement": "Scan and Snap: Theorem 2(a)", "level": "theory flow", "examples": 1}),
+    "check": (yz.check, {"statement": THEOREM, **OPTIONS}),
+    "check of data": (yz.check, {"statement": THEOREM, "data": DATA, "eta_y": 1.0, "eta_z": 1e-3, "t_end": 20.0}),
+    "audit": (yz.audit, {"only": [THEOREM], **OPTIONS}),
+    "survival": (yz.survival, {"statements": [THEOREM], "options": ["plain"], **OPTIONS}),
+    "fuzz": (yz.fuzz, {"statement": "Scan and Snap: Theorem 2(a)", "level": "theory flow", "examples": 1, "seed": 0}),
     "fuzz of a conjecture": (yz.fuzz, {"statement": few_classes, "like": THEOREM, "level": "full flow"}),
     "replay": (replay, {"statement": SIGNS, "level": "theory flow", "choices": {"K": 2}}),
     "intervals.factor": (intervals.factor, {"n": 3}),
@@ -126,7 +131,6 @@ REFUSED = {
         ("statements", [], "name at least one", ""),
         ("options", ["adamv"], 'known, as "adam', "'adamv'"),
         ("options", [3], "known", "3"),
-        ("seed", -1, "at least 0"),
         ("workers", 0, "at least 1"),
         ("settings", [], "name at least one", "an empty list"),
         ("settings", [{"eta_z": 0.1}], "have data each", ""),
@@ -139,7 +143,6 @@ REFUSED = {
         ("level", "no level", "one of"),
         ("outside", "no assumption", "begin the text of one of"),
         ("statement", DYCK, "of a paper that declares how settings are drawn", ""),
-        ("seed", -1, "at least 0"),
     ],
     "fuzz of a conjecture": [
         ("like", None, "the statement inside whose assumptions settings are drawn"),
@@ -178,6 +181,11 @@ REFUSED = {
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("arguments", RULES)
+def test_a_rule_holds_wherever_its_argument_is(arguments):
+    refused_everywhere(CALLS, arguments.split(), RULES[arguments], but=OTHERWISE)
 
 
 @pytest.mark.parametrize("name", REFUSED)
