@@ -156,3 +156,20 @@ def test_a_verdict_says_the_same_on_a_terminal_in_markdown_and_as_an_audit(table
     marked = sum(line.endswith(" <-") for line in verdict.text().splitlines())
     assert marked == sum(row.alarming for row in verdict.errors)
     assert json.loads(report.json())["passed"] == (marked == 0)
+
+
+@settings(max_examples=10)
+@given(st.sets(st.integers(0, 59), max_size=6))
+def test_a_screen_leaves_out_rows_but_none_that_is_alarming(alarming):
+    names = [f"check {number}" for number in range(60)]
+    checks = tuple(Check(name, LEVELS[:1], lambda *_: 0.0, tolerance=TOLERANCE) for name in names)
+    statement = Statement("Paper", "1", "A title", "A text.", "x = y", checks=checks)
+    rows = [
+        Row("Paper: 1", name, LEVELS[0], "here", True, {}, 1.0 if number in alarming else 0.0, None, TOLERANCE, True,
+            Label(Trust.MEASURED, {"setting": "here", "error": 0.0}))
+        for number, name in enumerate(names)
+    ]  # fmt: skip
+    lines = StatementVerdict(statement, AuditReport(rows, (statement,), {}), True, 0).text().splitlines()
+    assert len(lines) <= 40 and any(line.endswith("rows more") for line in lines)
+    marked = [" ".join(line.split()[:2]) for line in lines if line.endswith(" <-")]
+    assert marked == [names[number] for number in sorted(alarming)]
