@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike
 
 from dynamics._assembly import assemble
 from dynamics._engine.clock import Clock
+from dynamics._engine.dop853 import NOT_FINITE
 from dynamics._engine.drive import drive, into
 from dynamics._engine.noise.field import Field, Steps
 from dynamics._engine.noise.schemes import SCHEMES
 from dynamics._engine.sgd.run import spawn
-from dynamics._engine.steps import NOT_FINITE
 from dynamics._model.objective import Objective, as_objective, shaped
 from dynamics.bags import Data
 from dynamics.fields.system import Setting

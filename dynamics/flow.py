@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike
 
 from dynamics._assembly import LargeRecord, assemble, is_large
 from dynamics._engine.clock import Clock
+from dynamics._engine.dop853 import InKernel
 from dynamics._engine.drive import Guard, culprit, drive, into, taken
-from dynamics._engine.explicit import slopes_for
+from dynamics._engine.factors import Factored, factors_of
 from dynamics._engine.solver import METHODS, Solver, as_solver
 from dynamics._engine.steps import Steps, steps_of
 from dynamics._model.frames import looked
@@ -273,7 +274,12 @@ def _integrate(
             fail("the derivative is not finite at the start", 0.0, system.initial, 0)
         how: dict[str, Any] = {name: parameters[name] for name in ("rtol", "atol")}
         if ours:
-            how["slopes"] = slopes_for(system, frame, bind, clock.rate, watch)
+            n = system.initial.size
+            factors = factors_of(system) if frame is None and has(system, "factors") else None
+            if frame is not None:
+                how["slopes"] = InKernel(frame, clock.rate, watch, n)
+            elif factors is not None:
+                how["slopes"] = Factored(factors, bind, n)
         steps = steps_of(parameters["method"], bind, end, system.initial, **how)
         grid = np.clip(clock.variable(times), 0.0, end)
         limit = current().evaluations

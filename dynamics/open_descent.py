@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from dynamics._engine.dop853 import NOT_FINITE
 from dynamics._engine.drive import drive, into
 from dynamics._engine.open.records import recorded
 from dynamics._engine.open.states import States
-from dynamics._engine.steps import NOT_FINITE
 from dynamics.open_flow import Flow, states_of
 from dynamics.optimizers.optimizer import Optimizer, ascend, direction_of
 from dynamics.run import Run

@@ -19,8 +19,8 @@ from typing import cast
 
 import numpy as np
 
-from dynamics._engine import slopes, stage_sums
-from dynamics._engine.slopes import Bind, Polynomial, Within, place, run
+from dynamics._engine import dop853, stage_sums
+from dynamics._engine.dop853 import Bind, Polynomial, Within, place, run
 from dynamics._engine.tableau import EXTENDED, STAGES, D
 from dynamics._model import factored
 from dynamics.fields.full import Full
@@ -35,7 +35,7 @@ _NONE = (np.empty(0, np.int64), np.empty(0))
 
 def factors_of(system: System) -> Factors | None:
     """The slopes of a large system as factors, or None where they do not pay; only for what declares them its own."""
-    if system.initial.size < slopes.LARGE:
+    if system.initial.size < dop853.LARGE:
         return None
     system = cast(Full, system)
     layer, objective, bags = system.like, system.setting.objective, system.setting.bags

@@ -9,9 +9,8 @@ from typing import Any, cast
 import numpy as np
 
 from dynamics._engine import lanes as ensemble
+from dynamics._engine.dop853 import NOT_FINITE, TOO_SMALL, Called, Dop853, Inside, Polynomial
 from dynamics._engine.drive import drive, into
-from dynamics._engine.slopes import Called, Polynomial
-from dynamics._engine.steps import NOT_FINITE, TOO_SMALL, Dop853, Inside
 from dynamics._model.objective import Objective
 from dynamics.bags import Bags
 from dynamics.fields.system import Setting

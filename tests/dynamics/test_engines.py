@@ -26,7 +26,8 @@ from dynamics import (
     integrate,
     stochastic_flow,
 )
-from dynamics._engine import explicit, slopes
+from dynamics import flow as flow_module
+from dynamics._engine import dop853
 from dynamics._engine.solver import METHODS
 from dynamics._model import frames
 
@@ -127,11 +128,11 @@ def path(*, large=False, factored=False, scale="linear"):
         asked = []
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(frames, "_VARIABLES", 0)
-            patch.setattr(slopes, "LARGE", 1 if large else slopes.LARGE)
-            original = explicit.factors_of
-            patch.setattr(explicit, "factors_of", lambda system: (asked.append(original(system)), asked[-1])[1])
+            patch.setattr(dop853, "LARGE", 1 if large else dop853.LARGE)
+            original = flow_module.factors_of
+            patch.setattr(flow_module, "factors_of", lambda system: (asked.append(original(system)), asked[-1])[1])
             if not factored:
-                patch.setattr(explicit, "factors_of", lambda system: None)
+                patch.setattr(flow_module, "factors_of", lambda system: None)
             found = flow(case, field, scale=scale)
         assert not factored or asked[-1] is not None
         return found

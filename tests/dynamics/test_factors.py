@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from numba import njit
 
 from dynamics import Layer, Objective, SequenceClasses
-from dynamics._engine import slopes, tableau
+from dynamics._engine import dop853, tableau
+from dynamics._engine.dop853 import Dop853
 from dynamics._engine.factors import Factored, Factors, factors_of
-from dynamics._engine.steps import Dop853
 from dynamics._model import factored
 from dynamics.fields.full import Full
 from dynamics.fields.modified import Modified
@@ -121,10 +121,10 @@ def test_the_error_of_a_step_is_that_of_slopes_in_full(data):
 
 def test_large_flows_take_the_steps_of_scipy(monkeypatch):
     """50 classes that all differ: 13,000 logits. From step to step as `scipy.integrate.DOP853` but for rounding."""
-    monkeypatch.setattr(slopes, "LARGE", 13_000)
+    monkeypatch.setattr(dop853, "LARGE", 13_000)
     system = full(classes(50).population())
     factors = factors_of(system)
-    assert system.initial.size >= slopes.LARGE
+    assert system.initial.size >= dop853.LARGE
     # Rows of Y in the slopes of a stage: one a class, and the common token's.
     assert factors.rows.shape[1] + factors.residuals[:, 0].size < system.initial.size / 4
 
@@ -149,7 +149,7 @@ def test_large_flows_take_the_steps_of_scipy(monkeypatch):
 
 
 def test_other_flows_keep_their_slopes_in_full(monkeypatch):
-    monkeypatch.setattr(slopes, "LARGE", 1)
+    monkeypatch.setattr(dop853, "LARGE", 1)
     data = classes(6).population()
     layer = Layer.zeros(data)
     assert factors_of(full(data)) is not None
@@ -165,5 +165,5 @@ def test_other_flows_keep_their_slopes_in_full(monkeypatch):
         assert factors_of(system) is None
     # Asked only of what declares them its own.
     assert has(full(data), "factors") and not has(full(data, system=Modified), "factors")
-    monkeypatch.setattr(slopes, "LARGE", full(data).initial.size + 1)
+    monkeypatch.setattr(dop853, "LARGE", full(data).initial.size + 1)
     assert factors_of(full(data)) is None

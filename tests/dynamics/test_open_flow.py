@@ -134,8 +134,7 @@ def test_ours_takes_the_steps_of_scipys_and_both_have_order_eight():
     )
     np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-14)
     # A step of a fixed size: the end of a run whose tolerance never bounds it.
-    from dynamics._engine.slopes import Called
-    from dynamics._engine.steps import Dop853
+    from dynamics._engine.dop853 import Called, Dop853
 
     errors = []
     for n in (4, 8):

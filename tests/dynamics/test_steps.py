@@ -6,9 +6,8 @@ import scipy.integrate
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamics._engine import slopes, tableau
-from dynamics._engine.slopes import Called
-from dynamics._engine.steps import Dop853
+from dynamics._engine import dop853, tableau
+from dynamics._engine.dop853 import Called, Dop853
 
 SCIPY = scipy.integrate.DOP853
 
@@ -111,7 +110,7 @@ def test_sums_over_stages_of_large_states(n):
 def test_a_state_counts_as_large_by_its_size(monkeypatch):
     rate, initial = oscillator(50)
     assert not called(rate, initial.size).ends
-    monkeypatch.setattr(slopes, "LARGE", 50)
+    monkeypatch.setattr(dop853, "LARGE", 50)
     assert called(rate, initial.size).ends
 
 

@@ -9,9 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from dynamics._engine.clock import Clock
+from dynamics._engine.dop853 import Interpolant
 from dynamics._engine.open.protocol import Flow
 from dynamics._engine.open.states import RaisedError, States, check_name
-from dynamics._engine.steps import Interpolant, Steps
+from dynamics._engine.steps import Steps
 from dynamics.support import checks
 
 KINDS = ("record", "stop", "kink")

@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from dynamics._engine.clock import Clock
+from dynamics._engine.dop853 import Called, Dop853
 from dynamics._engine.drive import Guard, culprit, drive, into, taken
 from dynamics._engine.open.events import Cut, Watch
 from dynamics._engine.open.kinks import Sides, Slide, begins, rate, sides_of
 from dynamics._engine.open.protocol import Flow
 from dynamics._engine.open.records import recorded
 from dynamics._engine.open.states import States
-from dynamics._engine.slopes import Called
-from dynamics._engine.steps import Dop853, Steps, steps_of
+from dynamics._engine.steps import Steps, steps_of
 from dynamics.run import Run
 from dynamics.support.errors import IntegrationError
 from dynamics.support.limits import current

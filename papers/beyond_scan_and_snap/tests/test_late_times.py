@@ -113,7 +113,7 @@ def test_a_problem_that_is_not_stiff_keeps_its_method():
 
 
 def test_a_state_too_large_for_a_jacobian_does_not_switch(monkeypatch):
-    monkeypatch.setattr(steps, "_DENSE", 1)
+    monkeypatch.setattr("dynamics._engine.dop853._DENSE", 1)
     run = stiff_steps("auto")
     for _ in range(100):
         assert run.advance() is None

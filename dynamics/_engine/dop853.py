@@ -1,4 +1,4 @@
-"""The slopes of a step of DOP853: each by a call, or all of them in one kernel (numba).
+"""DOP853: one control of steps, and two kinds of slopes: each by a call, or all of a step in one kernel (numba).
 
 A step of size h from the state y has the slopes k_i = f(s + C_i h, y + h sum_j A_ij k_j). The last of them is that at
 its end; three more are found where states within the step are asked for. `_engine.factors` has those of large layers.
@@ -7,29 +7,157 @@ its end; three more are found where states within the step are asked for. `_engi
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from dynamics._engine import stage_sums, tableau
-from dynamics._engine.tableau import E3, E5, EXTENDED, STAGES, A, D
+from dynamics._engine.tableau import E3, E5, EXTENDED, STAGES, A, C, D
 from dynamics._model import frames, small
 from dynamics._model.frames import Frame
 from dynamics.backend.compiled import kernel
+from dynamics.support import raised
 
 # Given arrays (state, out), a function that writes the derivative at s, at what ``state`` then holds, into ``out``; a
 # third argument takes the place of `System.bound`.
 Bind = Callable[..., Callable[[float], None]]
-# The states (points, size of the state) at shares of a step, (points, 1).
+# The states (points, size of the state) at points within a step; and at shares of it, (points, 1).
+Interpolant = Callable[[np.ndarray], np.ndarray]
 Within = Callable[[np.ndarray], np.ndarray]
-
-# What `take` returns.
+# The four numbers of `take`.
 Found = tuple[float, float, float, float]
 
 # Numbers in a state from which on sums over stages wait for memory rather than for Python.
 LARGE = 2**15
+_SAFETY, _SHRINK, _GROW = 0.9, 0.2, 10.0
+# An error of order h^8 tells how the next step should be.
+_EXPONENT = -1 / 8
+# Hairer's test for stiffness: |h lambda| near the bound of stability, 6.1, in so many steps, not interrupted by so many
+# others. Flows that their tolerances bound stay below 2.3, those that stability does have 4.7 to 7.
+_STABLE, _AT_THE_BOUND, _WELL_INSIDE = 4.0, 15, 6
+# Numbers in a state up to which the Jacobian by differences and its factors take seconds at most.
+_DENSE = 1000
+_FINEST = 100 * float(np.finfo(np.float64).eps)
+NOT_FINITE = "the state is no longer finite"
+TOO_SMALL = "Required step size is less than spacing between numbers."
 _OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract"}, "uses": (tableau, small, frames)}
+
+
+@dataclass
+class Inside:
+    """States within a step of DOP853, from ``start`` on over ``size``."""
+
+    start: float
+    size: float
+    within: Within
+
+    def __call__(self, s: np.ndarray) -> np.ndarray:
+        return self.within(((s - self.start) / self.size)[:, None])
+
+
+class Dop853:
+    """DOP853 as `scipy.integrate.DOP853` does it, to the last bit with `Called` slopes of a state that is not large.
+
+    Attributes
+    ----------
+    stiff : bool
+        Whether stability has bounded the steps for a while, and not the tolerances.
+    trials : int
+        Steps that were tried.
+    """
+
+    method = "DOP853"
+
+    def __init__(
+        self, slopes: Slopes, end: float, initial: np.ndarray, *, rtol: float, atol: float, start: float = 0.0
+    ) -> None:
+        self.s, self.state, self.trials = start, initial.copy(), 0
+        self._slopes, self._old = slopes, np.empty(initial.size)
+        if rtol < _FINEST:
+            warnings.warn(f"rtol = {rtol:g} is finer than numbers are: {_FINEST:.2g} is used", stacklevel=2)
+        rtol, self._end = max(rtol, _FINEST), end
+        self._inside: Inside | None = None
+        slopes.tolerate(rtol, atol)
+        self.stiff, self._bounded, self._free = False, 0, 0
+        self._start, self._size, self._next_size = start, 0.0, self._first_size(rtol, atol)
+
+    def _first_size(self, rtol: float, atol: float) -> float:
+        """The first step to try: Hairer, Norsett, Wanner, Section II.4.
+
+        The slope at the start comes to the last place of slopes, where a step leaves the slope at its end.
+        """
+        scale = atol + np.abs(self.state) * rtol
+        start, rest = self.s, self._end - self.s
+        slope = self._slopes.at(STAGES, start, self.state)
+        d0, d1 = (np.linalg.norm(x / scale) / scale.size**0.5 for x in (self.state, slope))
+        h0 = min(1e-6 if d0 < 1e-5 or d1 < 1e-5 else 0.01 * d0 / d1, rest)
+        ahead = self._slopes.at(1, start + h0, self.state + h0 * slope)
+        d2 = np.linalg.norm((ahead - slope) / scale) / scale.size**0.5 / h0
+        h1 = max(1e-6, h0 * 1e-3) if d1 <= 1e-15 and d2 <= 1e-15 else (0.01 / max(d1, d2)) ** -_EXPONENT
+        return min(100 * h0, h1, rest)
+
+    def advance(self) -> str | None:
+        """Take a step; returns None, or the reason if there is no further step."""
+        slopes = self._slopes
+        smallest = 10 * abs(math.nextafter(self.s, math.inf) - self.s)
+        size, rejected = max(self._next_size, smallest), False
+        slopes.begin()
+        while size >= smallest:
+            s = min(self.s + size, self._end)
+            size = s - self.s
+            self.trials += 1
+            moments = self.s + C * size
+            moments[STAGES] = s
+            try:
+                fifth, third = slopes.step(moments, size, self.state)
+            except ValueError as refusal:  # of what a schedule or a term returns
+                if raised.is_own(refusal):
+                    raise
+                return str(refusal)
+            # Relative to the tolerance, Hairer's mean of two estimates.
+            error = size * fifth / np.sqrt((fifth + 0.01 * third) * self.state.size) if fifth or third else 0.0
+            if error < 1:
+                if not np.isfinite(slopes.new).all():
+                    return NOT_FINITE
+                grow = _GROW if error == 0 else min(_GROW, _SAFETY * error**_EXPONENT)
+                self._next_size = size * (min(1, grow) if rejected else grow)
+                self._start, self._size, self.s = self.s, size, s
+                if self.state.size <= _DENSE and not self.stiff:
+                    self._notice(*slopes.turn())
+                self._old, self.state = self.state, self._old
+                np.copyto(self.state, slopes.new)
+                self._inside = None
+                return None
+            size *= max(_SHRINK, _SAFETY * error**_EXPONENT)
+            rejected = True
+        return TOO_SMALL
+
+    def _notice(self, apart: float, turned: float) -> None:
+        """Hairer's test of stiffness: the rate of change between the last two arguments of a step, both at its end."""
+        rate = turned / apart if apart > 0 else 0.0
+        if self._size * rate > _STABLE:
+            self._bounded, self._free = self._bounded + 1, 0
+            self.stiff = self._bounded == _AT_THE_BOUND
+        else:
+            self._free += 1
+            if self._free == _WELL_INSIDE:
+                self._bounded = 0
+
+    def interpolate(self, s: np.ndarray) -> np.ndarray:
+        """The states at points within the last step: (points, size of the state)."""
+        if self._slopes.ends and (s == self.s).all():  # mostly where a flow ends
+            return np.repeat(self.state[None], s.size, axis=0)
+        return self.interpolant()(s)
+
+    def interpolant(self) -> Inside:
+        """`interpolate` for several calls before the next step."""
+        if self._inside is None:
+            size, start = self._size, self._start
+            self._inside = Inside(start, size, self._slopes.within(start + C * size, size, self._old, self.state))
+        return self._inside
 
 
 class Slopes(Protocol):

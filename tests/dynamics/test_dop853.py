@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numba import njit
 
 from dynamics import Bags, Layer, Objective, SequenceClasses, gradient_flow
-from dynamics._engine.slopes import Trial, take
+from dynamics._engine.dop853 import Trial, take
 from dynamics._engine.tableau import E3, E5, EXTENDED, STAGES, A
 from dynamics._model import frames
 from dynamics._model.objective import shaped
