@@ -136,6 +136,7 @@ SGD = [
     ("position_bias", -1, "non-negative"),
     ("position_bias", 1.0, "0 without drawn sequences, for bags have no positions", None, {"length": None}),
     ("position_bias", 0.1, "0 without drawn sequences", None, {"data": LONG, "length": 8}),
+    ("position_bias", [0.1, np.nan, 0.1], "hold finite numbers", "nan at index 1"),
     ("position_bias", [0.1] * 2, "have an entry for each of the 3 contextual tokens", "2 entries"),
     ("length", 7, "hold the query and the 7 tokens of the longest bag", None, {"data": LONG}),
     ("length", ..., "None when batch_size is None, which takes the whole population", "4", {"batch_size": None}),
@@ -176,6 +177,7 @@ REFUSED = {
     "sgd": SGD,
     "a run of many": SGD,
     "sgd_many": [
+        ("runs", [3], "pairs of data and arguments of `sgd`", "3"),
         *(("runs", [(CLASSES, RATES | {"steps": 1, name: 1})], "have arguments of `sgd` (eta_y,", repr(name))
           for name in ("progress", "eta_q")),
         *(("runs", [(CLASSES, dict.fromkeys({"eta_y", "eta_z", "steps"} - {name}, 1))],
@@ -193,6 +195,7 @@ REFUSED = {
         ("decoder", "theory", "have a step of SGD, as 'full' or 'modified'"),
         ("length", ..., "None when batch_size is None", "4", {"batch_size": None}),
         ("length", ..., "None for decoder='modified'", "4", {"decoder": "modified"}),
+        ("layer", 3, "a Layer"),
         *init_rows("layer"),
         ("contrast", ..., "left out", "<Bags: 1",
          {"objective": Objective(contrast=ONE, contrast_weight=1.0), "length": None}),
@@ -224,10 +227,23 @@ REFUSED = {
     "Objective": [
         ("contrast", [1], "Bags", "list"),
         ("terms", [3], "a function", "3"),
+        ("terms", 3, "functions of the weights"),
         ("contrast_weight", 0.5, "0 without"),
         ("contrast_weight", -1, "non-negative"),
     ],
-    "Optimizer": [("optimizer", ..., "one of .. 'sgd'", "'cubes'", {"name": "cubes"})],
+    "Optimizer": [
+        ("optimizer", ..., "one of .. 'sgd'", "'cubes'", {"name": "cubes"}),
+        ("schedule", 3, "a Schedule or a function of the step"),
+        ("betas", (0.5, 0.9), "left out for 'sgd'", "(0.5, 0.9)", {"name": "sgd", "decoupled": None}),
+        ("betas", (0.5,), "two numbers", "(0.5,)"),
+        ("clip", 0.0, "positive"),
+    ],
+    "Schedule": [("decay", "x", "one of 'constant', 'cosine', 'linear'")],
+    "observables.Support": [("n_tokens", 2, "at least 3")],
+    "observables.recall": [
+        ("threshold", "a", "an array of numbers"),
+        ("threshold", [np.nan], "hold finite numbers", "nan at index 0"),
+    ],
     "Solver": [
         ("method", "Euler", "one of"),
         ("time_scale", "sqrt", "one of"),
@@ -388,6 +404,8 @@ REFUSED = {
         ("floor", -0.1, "non-negative"),
         ("floor", np.inf, "a non-negative finite number"),
         ("floor", 0.1, "left out without normalisation", None, {"normalisation": None}),
+        ("normalisation", "layer", "'unit' or None with a hidden layer and no V", None,
+         {"V": None, "hidden": np.ones((5, 3)), "Y": np.ones((3, 3))}),
     ],
     "a layer of a residual": [
         ("Y", np.zeros((3, 4)), "have 5 rows, one a token and query", "shape (3, 4)"),
