@@ -1,11 +1,11 @@
 """Sparse averaging, pairs and triples: Sanford, Hsu, Telgarsky (NeurIPS 2023), arXiv 2306.02896.
 
-`instances` are the tasks, `attention_unit` the units, layers and transformers. `averaging` has all constructions and
-bounds for users: `keys`, `moments`, `precision` and `constructed_units` average, `matching`, `windows`, `groups`,
-`sorted_groups`, `power_sums`, `strict`, `transform`, `circuits` and `attention_only` find pairs and triples, `sizes`
-counts what they take, and `protocols`, `recurrent` and `other_architectures` are lower bounds that run. `trained` is a
-unit that is trained. `statements`, `proofs` and `measures` say what is claimed, prove and check it; `views`, `panel`
-and `questions` show it on pages.
+`instances` has the tasks, `attention_unit` the units, layers and transformers. `averaging` has all constructions and
+bounds for users. `keys`, `moments`, `precision` and `constructed_units` average. `matching`, `windows`, `groups`,
+`sorted_groups`, `power_sums`, `strict`, `transform`, `circuits` and `attention_only` find pairs and triples; `sizes`
+computes their sizes. `protocols`, `recurrent` and `other_architectures` are executable lower bounds. `trained` has a
+trained unit. `statements`, `proofs` and `measures` state, prove and check the claims; `views`, `panel` and `questions`
+show them on pages.
 """
 
 import lazy_loader

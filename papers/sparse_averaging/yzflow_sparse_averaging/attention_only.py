@@ -1,8 +1,8 @@
 """Boolean circuits by attention alone: linear queries, keys and values, and no map between layers.
 
-The transformers of Sanford, Hsu, Telgarsky (NeurIPS 2023, arXiv 2306.02896) have maps between layers. Found: a circuit
-needs none of them. A head fetches a wire by its position, and another one looks the gate's output up in a table that
-three tokens hold; looking up makes an error small again, as rounding by a map would.
+The transformers of Sanford, Hsu, Telgarsky (NeurIPS 2023, arXiv 2306.02896) have maps between layers. A circuit needs
+no such maps, as we found. One head fetches a wire by its position. Another head looks the gate's output up in a table
+that three tokens hold; the look-up shrinks errors again, as rounding by a map would.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _and_not(circuit: Circuit) -> Circuit:
 
 
 class _Columns:
-    """Where a token holds what, and the heads that read it; every map of a head selects columns, times integers."""
+    """The columns of a token by content, and the heads that read them; a head's maps select columns, times integers."""
 
     def __init__(self, circuit: Circuit) -> None:
         self.circuit = circuit
@@ -138,7 +138,7 @@ class _Columns:
         return 2.0 * (number[..., None] >> np.arange(self.code) & 1) - 1
 
     def _sources(self) -> np.ndarray:
-        """Whom each token asks for each side of each gate and each wire: (N + 1, g, 2, W), N where it wants nothing."""
+        """The token that each token asks for each side of each gate and each wire: (N + 1, g, 2, W); N if none."""
         asked = np.full((self.n + 1, self.slots, 2, self.wires), self.n)
         before = self.n * self.inputs
         for (token, slot), gate in zip(self.owner, self.circuit.gates, strict=True):
@@ -151,7 +151,7 @@ class _Columns:
         return asked
 
     def fetch(self, stage: int) -> MultiHeadLayer:
-        """Heads that fetch wires; gates of the first stage are still zero, and fetch nothing."""
+        """Heads that fetch wires; at the first stage the gates are still zero, and are not fetched."""
         heads = []
         for slot in range(self.slots):
             for side in range(2):
@@ -169,7 +169,7 @@ class _Columns:
         return MultiHeadLayer(heads)
 
     def look_up(self, stage: int) -> MultiHeadLayer:
-        """Heads that look each gate's output up, at the pair of its inputs as signs."""
+        """Heads that look each gate's output up by its two inputs, as signs."""
         heads = []
         for slot in range(self.slots):
             at = self.start(f"inputs {stage + 1}") + 2 * slot

@@ -1,8 +1,8 @@
-"""Boolean circuits of two inputs a gate, run by attention: what a lower bound for several layers would have to beat.
+"""Boolean circuits with two inputs per gate, run by attention: an obstacle to lower bounds for several layers.
 
-Found, on the conjecture of Sanford, Hsu, Telgarsky (NeurIPS 2023, arXiv 2306.02896): a circuit of s gates and depth D
-runs in D layers of 2 ceil(s/N) heads on N tokens, with O((s/N)^2 + (s/N) log NM) numbers a token. So a bound of
-N^Omega(1) on D, m, H and p for Match3 at M = N^a says that Match3 has no circuit of N^(1 + o(1)) gates and depth
+On the conjecture of Sanford, Hsu, Telgarsky (NeurIPS 2023, arXiv 2306.02896) we found: a circuit of s gates and depth D
+runs in D layers of 2 ceil(s/N) heads on N tokens, with O((s/N)^2 + (s/N) log NM) numbers per token. So a bound of
+N^Omega(1) on D, m, H and p for Match3 at M = N^a implies that Match3 has no circuit of N^(1 + o(1)) gates and depth
 N^o(1). No such bound is known for any function in NP.
 """
 
@@ -84,7 +84,7 @@ class Circuit:
 
 
 def match3_circuit(*, n_tokens: int, modulus: int) -> Circuit:
-    """Match3 by a circuit of O(N M log M + M^2) gates: which residues occur, which sums of two do.
+    """Match3 by a circuit of O(N M log M + M^2) gates for the residues that occur and for the sums of two.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def match3_circuit(*, n_tokens: int, modulus: int) -> Circuit:
         return wires[0]
 
     def is_residue(i: int, residue: int) -> int:
-        # A first gate on one wire turns each digit into whether it is that of the residue.
+        # A first gate compares each digit with the residue's digit.
         digits = [gate(i * bits + k, i * bits + k, AND if residue >> k & 1 else 0b0001) for k in range(bits)]
         return tree(digits, AND)
 

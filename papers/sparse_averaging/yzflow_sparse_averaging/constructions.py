@@ -45,7 +45,7 @@ def linear_product(name: str, n_tokens: float, exponent: float) -> float:
 
 
 def one_layer_bits(n_tokens: int, modulus: int, dimension: int) -> tuple[float, float, float]:
-    """m H p of one layer without positions, H = 1: the least that any has, what is built, and what is promised."""
+    """m H p of one layer without positions, H = 1: the lower bound, the built layer's, and the promised value."""
     layer = averaging.match3_power_sums(n_tokens=n_tokens, modulus=modulus, dimension=dimension)
     promised = dimension * float(linear.bits(n_tokens, layer.prime, dimension))
     return float(linear.least_product(n_tokens)), float(dimension * layer.bits), promised

@@ -1,9 +1,9 @@
 """Match3 with D = 2, H = 3 and m = N^(2/3), against the conjecture mHD = Omega(N / log N), for every M.
 
-The conjecture is on the last slides of the talk on Sanford, Hsu, Telgarsky (NeurIPS 2023), arXiv 2306.02896. Found: a
-transformer of two layers whose mHD is 6 N^(2/3), with positions in its tokens, maps of any size between layers, and
-queries, keys, values and outputs of O(log N + log M) bits. The theorem on one layer stands. Smaller ones, with more
-layers: `yzflow_sparse_averaging.sorted_groups` and `yzflow_sparse_averaging.transform`.
+The conjecture is on the last slides of the talk on Sanford, Hsu, Telgarsky (NeurIPS 2023), arXiv 2306.02896. Our
+counter-example is a transformer of two layers with mHD = 6 N^(2/3). It has positions in its tokens, maps of any size
+between layers, and queries, keys, values and outputs of O(log N + log M) bits. The theorem on one layer stands.
+`yzflow_sparse_averaging.sorted_groups` and `yzflow_sparse_averaging.transform` are smaller, with more layers.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def match3_groups(*, root: int, modulus: int, spare_bits: int = 0) -> MatchTrans
     modulus : int
         M.
     spare_bits : int
-        Bits after the binary point of outputs beyond those that are proved to be enough; negative: fewer.
+        Bits after the binary point of outputs, in addition to the proved sufficient number; may be negative.
     """
     groups = checks.integer("root", root, minimum=1, maximum=2**12)
     modulus = checks.integer("modulus", modulus, minimum=2, maximum=2**40)
@@ -66,8 +66,8 @@ def match3_groups(*, root: int, modulus: int, spare_bits: int = 0) -> MatchTrans
     slots, n_tokens = groups**2, groups**3
     token = layout(groups, sizes.whole_numbers(modulus - 1), sizes.whole_numbers(n_tokens - 1))
     gathering, spreading = layers(groups)
-    # Beside the chosen group all weights together are below 1/(4 S M): a gathered number is within 1/4 of an integer,
-    # and another 1/4 is left for rounding the output.
+    # All weights outside the chosen group sum to less than 1/(4 S M): a gathered number is within 1/4 of an integer.
+    # The other 1/4 is for rounding the output.
     scale = sizes.whole_scale(4 * n_tokens * slots * modulus)
     gathered = sizes.averages(modulus / slots, 1 / (2 * slots), spare_bits=spare_bits)
     averaged = sizes.averages(1.0, 1 / (2 * slots), spare_bits=spare_bits)

@@ -54,8 +54,8 @@ class Certificate:
     query : (m,) array, or None
         The dual certificate w before the temperature; None where none was found.
     rho : float
-        max |<w, u_i>| off the subset, of the best w tried; 0 where nothing is off the subset, and infinite where no w
-        has <w, u_j> = 1 on it.
+        max |<w, u_i>| off the subset, for the best w tried; 0 if no key is off the subset, and infinite if no w has
+        <w, u_j> = 1 on it.
     method : str
     pinned : tuple of int
         The keys that exclusion pinned.
@@ -117,11 +117,11 @@ def certificate(
         y, indices from 0.
     method : str
     rho : float
-        What |<w, u_i>| may reach off y, in (0, 1).
+        Bound on |<w, u_i>| off y, in (0, 1).
     level : float
-        Where exclusion pins keys, in (0, rho].
+        Value of |<w, u_i>| at which exclusion pins a key, in (0, rho].
     throw : bool
-        Raise where there is no certificate; otherwise return one without a query, and with the best rho found.
+        Raise if no certificate is found; otherwise return one without a query, with the best rho found.
 
     Raises
     ------
@@ -262,7 +262,7 @@ class _Fit:
 def _pin(
     columns: Callable[[np.ndarray], np.ndarray], subset: np.ndarray, m: int, method: str, rho: float, level: float
 ) -> _Fit:
-    """Minimum-norm w on the subset and what exclusion pins; ``columns(chosen)`` are those of the keys' Gram matrix."""
+    """Minimum-norm w with 1 on the subset and pinned scores; ``columns(chosen)`` is from the keys' Gram matrix."""
     outside = np.ones(len(columns(subset[:1])), bool)
     outside[subset] = False
     chosen, target, gram = subset, np.ones(subset.size), columns(subset)
@@ -293,7 +293,7 @@ def _pin(
 
 
 def _closest(gram: np.ndarray, q: int) -> np.ndarray:
-    """`instances.adversarial_subsets` of the first keys, from inner products that are there already."""
+    """`instances.adversarial_subsets` of the first keys, from given inner products."""
     products = gram.copy()
     np.fill_diagonal(products, -np.inf)
     return np.argpartition(-products, q - 1, axis=1)[:, :q]

@@ -34,7 +34,7 @@ BIGRAM_TOKEN = Layout(tuple(Part(name, 1) for name in ("x", "position", "next", 
 
 @dataclass(frozen=True)
 class MatchUnit:
-    """A unit that decides Match2 or Match3 for up to N tokens, with the numbers that its bound rests on.
+    """A unit that decides Match2 or Match3 for up to N tokens, with the parameters of its error bound.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class MatchUnit:
 
 
 def angle_gap(modulus: int) -> float:
-    """1 - cos(2 pi/M) = 2 sin(pi/M)^2: how far the score of a sum that does not vanish mod M stays below a match."""
+    """1 - cos(2 pi/M) = 2 sin(pi/M)^2: least gap between the scores of a match and of a sum that is not 0 mod M."""
     return 2 * math.sin(math.pi / checks.integer("modulus", modulus, minimum=2)) ** 2
 
 
@@ -276,9 +276,9 @@ class MatchTransformer:
 
 
 def match3_histogram(*, n_tokens: int, modulus: int) -> MatchTransformer:
-    """Match3 by one layer of one head with m = M: attention gathers the histogram, the output map does the rest.
+    """Match3 by one layer of one head with m = M: attention gathers the histogram, and the output map decides.
 
-    With M of about N it meets the lower bound mH = Omega(N / log N) for one layer up to the logarithm.
+    For M of about N its mH meets the lower bound Omega(N / log N) for one layer, up to the logarithm.
     """
     n_tokens = checks.integer("n_tokens", n_tokens, minimum=1)
     modulus = checks.integer("modulus", modulus, minimum=2)
@@ -367,7 +367,7 @@ def _positions(bare: np.ndarray) -> np.ndarray:
 
 
 def _one_hot(x: np.ndarray, modulus: int) -> np.ndarray:
-    """One of M columns says which residue x is; all are zero for the blank."""
+    """One-hot vector of the residue x, in M columns; zeros for the blank."""
     return (x[..., None] == np.arange(modulus)).astype(float)
 
 

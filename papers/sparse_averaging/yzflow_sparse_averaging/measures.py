@@ -1,4 +1,4 @@
-"""How far the statements on sparse averaging, pairs and triples are from constructions and protocols that are run.
+"""Numerical checks of the statements on sparse averaging, pairs and triples, on running constructions and protocols.
 
 A check takes (runs, level), ``runs.setting`` as in `yzflow_sparse_averaging.settings`, and returns the violation
 of a bound in units of it, or the share of wrong answers; 0 where the statement holds.
@@ -47,7 +47,7 @@ def random_keys(runs: Runs, level: str) -> float:
 
 
 def moment_curve(runs: Runs, level: str) -> float:
-    """Largest error of attention beyond eps on the moment curve with m = 2q, or 1 where an integer gap is below one."""
+    """Largest error of attention beyond eps on the moment curve with m = 2q; 1 if an integer gap is below one."""
     setting, rng = runs.setting, np.random.default_rng(runs.setting.seed)
     n, q = setting.n_tokens, setting.subset_size
     curve = averaging.moment_curve(n, q)
@@ -82,7 +82,7 @@ def curve_bits(runs: Runs, level: str) -> float:
 
 
 def protocol_margin(setting: Any) -> float:
-    """N over 2q + 1 of the protocol that is run."""
+    """The protocol's N over 2q + 1."""
     return _protocol_tokens(setting.bits) / (2 * setting.bits + 1)
 
 
@@ -109,17 +109,17 @@ def _qsa(runs: Runs, encoding: str) -> float:
 
 
 def rank_of_intersection(runs: Runs, level: str) -> float:
-    """Shortfall of the rank of max_i a_i b_i below 2^q, or 1 where the matrix is another one."""
+    """Relative shortfall of the rank of max_i a_i b_i below 2^q; 1 if the matrix has a wrong entry."""
     return _rank_lacks(1 - averaging.disjointness_matrix(runs.setting.bits), lambda a, b: a & b != 0)
 
 
 def rank_of_disjointness(runs: Runs, level: str) -> float:
-    """Shortfall of the rank of disjointness below 2^q, or 1 where the matrix is another one."""
+    """Relative shortfall of the rank of disjointness below 2^q; 1 if the matrix has a wrong entry."""
     return _rank_lacks(averaging.disjointness_matrix(runs.setting.bits), lambda a, b: a & b == 0)
 
 
 def _rank_lacks(matrix: np.ndarray, entry: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> float:
-    # Almost every matrix has full rank: the entries are those of sets as numbers in binary.
+    # Compare the entries, too, since almost every matrix has full rank; rows are sets as binary numbers.
     sets = np.arange(len(matrix))
     if not np.array_equal(matrix, entry(sets[:, None], sets)):
         return 1.0
@@ -127,11 +127,11 @@ def _rank_lacks(matrix: np.ndarray, entry: Callable[[np.ndarray, np.ndarray], np
 
 
 def narrow_network(runs: Runs, level: str) -> float:
-    """Relative shortfall of a first layer's forced error below the proved one, d' = 2; 1 where nothing collides.
+    """Relative shortfall of a first layer's forced error below the proved error, d' = 2; 1 if no inputs collide.
 
-    For q of the setting and a quarter and a half of all tokens; widths d'(N - 2q), half of N d', and N d' - 1; layers
-    with random weights, and layers that read single coordinates or sums of neighbours. The error is that of the two
-    inputs, z and -z, and the set that were found.
+    q is the setting's, a quarter and a half of all tokens; widths are d'(N - 2q), half of N d', and N d' - 1. Layers
+    have random weights, or read single coordinates or sums of neighbours. The error belongs to two colliding inputs, z
+    and -z, and a set (`averaging.collision`).
     """
     n, rng = min(runs.setting.n_tokens, _LAYER_TOKENS), np.random.default_rng(runs.setting.seed)
     sums = np.eye(2 * n) + np.eye(2 * n, k=1)
@@ -145,7 +145,7 @@ def narrow_network(runs: Runs, level: str) -> float:
 
 
 def least_error(runs: Runs, level: str) -> float:
-    """Most by which the best layer's error differs from the least one, or a random layer's is below it.
+    """Largest difference of the best layer's error from the least error, or shortfall of a random layer's below it.
 
     All N <= 5 at d' = 1, and all N <= 4 at d' = 2; widths from d' on.
     """
@@ -174,8 +174,8 @@ def least_error(runs: Runs, level: str) -> float:
 def balanced_kernels(runs: Runs, level: str) -> float:
     """Share of kernels without a vertex of s tokens at +-1 in one coordinate, half at each; one more for odd s.
 
-    Of the least dimension for which it is proved; random kernels of numbers and of small integers, and that in which
-    the first tokens are free. All vertices are looked at, N = 3 and 4, d' = 1 to 3.
+    Kernels have the least dimension of the proof: random real ones, random small integer ones, and the kernel with free
+    first tokens. All vertices are tried, for N = 3 and 4, d' = 1 to 3.
     """
     rng, without = np.random.default_rng(runs.setting.seed), []
     for n, d, at_one in ((3, 1, 3), (4, 1, 2), (3, 2, 2), (3, 2, 3), (4, 2, 3), (3, 3, 2)):
@@ -225,10 +225,10 @@ def _forced(layer: np.ndarray, n: int, q: int) -> float:
 
 
 def recurrent_states(runs: Runs, level: str) -> float:
-    """Distance of the counted states before the last token from 2^{N-1}, relative, for every q < N; N to 7.
+    """Relative distance of the number of states before the last token from 2^{N-1}, for every q < N; N to 7.
 
-    And the share of bits that Bob reads wrongly off a network of N - 1 bits, for every q; 1 where it sends fewer bits
-    or messages than needed, or where a network of N - 2 bits does not err.
+    Also the share of bits that Bob misreads off a network of N - 1 bits, for every q. 1 if the network sends fewer bits
+    or messages than needed, or if a network of N - 2 bits does not err.
     """
     n = min(runs.setting.n_tokens, 7)
     off = [abs(averaging.state_count(n, q=q) / 2 ** (n - 1) - 1) for q in range(1, n)]
@@ -273,7 +273,7 @@ def match3_tensor(runs: Runs, level: str) -> float:
 
 
 def pairs_margin(setting: Any) -> float:
-    """M over N + 2 of the protocol that is run; 0 for an even N."""
+    """The protocol's M over N + 2; 0 for an even N."""
     n, modulus = _match3_protocol_sizes(setting.bits)
     return modulus / (n + 2) * (n % 2)
 
@@ -292,7 +292,7 @@ def match3_protocol(runs: Runs, level: str) -> float:
 def assisted(runs: Runs, level: str) -> float:
     """Share of wrong tokens of the bigram construction, against Match3 of neighbours by its definition.
 
-    1 if its size is not the one that is stated.
+    1 if its size differs from the stated size.
     """
     setting, rng = runs.setting, np.random.default_rng(runs.setting.seed)
     n, modulus = setting.n_tokens, setting.modulus
@@ -307,7 +307,7 @@ def assisted(runs: Runs, level: str) -> float:
 def window(runs: Runs, level: str) -> float:
     """Share of wrong tokens of the construction for windows, K = q of the setting, against the definition.
 
-    Of the planted matches one is just within a window and one just beyond. 1 if the size is not the one that is stated.
+    One planted match lies just within a window, another just beyond. 1 if the size differs from the stated size.
     """
     setting, rng = runs.setting, np.random.default_rng(runs.setting.seed)
     n, modulus, reach = setting.n_tokens, setting.modulus, setting.subset_size
@@ -321,15 +321,15 @@ def window(runs: Runs, level: str) -> float:
 
 def within(x: np.ndarray, modulus: int, reach: int) -> np.ndarray:
     """Which tokens have a match of Match3 with two tokens within ``reach`` positions, by the definition: (.., N)."""
-    found, n = np.zeros(x.shape, bool), x.shape[-1]
+    matched, n = np.zeros(x.shape, bool), x.shape[-1]
     for a, b in itertools.combinations_with_replacement(range(-min(reach, n - 1), min(reach, n - 1) + 1), 2):
         i = np.arange(max(0, -a), max(0, min(n, n - b)))
-        found[..., i] |= (x[..., i] + x[..., i + a] + x[..., i + b]) % modulus == 0
-    return found
+        matched[..., i] |= (x[..., i] + x[..., i + a] + x[..., i + b]) % modulus == 0
+    return matched
 
 
 def conjectured_size(runs: Runs, level: str) -> float:
-    """By how much of N / log2 N the mHD of the two layers is below it, at N = 2^30; 0 where it is not."""
+    """Relative shortfall of the two layers' mHD below N / log2 N at N = 2^30; 0 if it is not below."""
     return _below_bound(runs, lambda model: model.embedding_dim)
 
 
@@ -384,16 +384,16 @@ def deep_transform(runs: Runs, level: str) -> float:
 
 
 def transform_sizes(runs: Runs, level: str) -> float:
-    """Relative excess of D, H, m and numbers of a token over the stated ones for N = 2^r and M <= N.
+    """Relative excess of D, H, m and token width over the stated sizes for N = 2^r and M <= N.
 
-    1 where H or m is below it, or D and tokens at M = N are. Besides, the excess of what tokens hold, M <= 4N.
+    1 if H or m falls short, or, at M = N, D or the width. Also the excess of the numbers that a token holds, M <= 4N.
     """
     off = [0.0]
     for n in _BUILT:
         for modulus in _moduli(runs, n, most=4 * n):
             model = averaging.match3_transform(n_tokens=n, modulus=modulus)
-            own = model.layout.place("own")
-            off.append((own.stop - own.start) / max(1.0, float(transform.held(n, modulus))) - 1)
+            block = model.layout.place("own")
+            off.append((block.stop - block.start) / max(1.0, float(transform.held(n, modulus))) - 1)
             if n & (n - 1) == 0 and modulus <= n:
                 stated = (transform.depth(n), transform.heads(), transform.dimension(n), transform.token_width())
                 shares = [have / float(is_) - 1 for have, is_ in zip(_sizes(model), stated, strict=True)]
@@ -403,7 +403,7 @@ def transform_sizes(runs: Runs, level: str) -> float:
 
 
 def transform_bits(runs: Runs, level: str) -> float:
-    """Relative excess of the transform's bits over the stated ones, M <= 4N."""
+    """Relative excess of the transform's bits over the stated bits, M <= 4N."""
     built = [(n, modulus) for n in _BUILT for modulus in _moduli(runs, n, most=4 * n)]
     return max(
         _over(
@@ -420,17 +420,17 @@ def deep_sorted(runs: Runs, level: str) -> float:
 
 
 def sorted_sizes(runs: Runs, level: str) -> float:
-    """Relative excess of D, H, m and numbers of a token of sorted groups over the stated ones, at many N."""
+    """Relative excess of D, H, m and token width of sorted groups over the stated sizes, at many N."""
     off = [0.0]
     for n, modulus in _sorted_built(runs):
         depth, heads, dimension, width = _sizes(averaging.match3_sorted(n_tokens=n, modulus=modulus))
-        found = (depth, heads, dimension, width)
-        off += [have / most - 1 for have, most in zip(found, _sorted_stated(n, modulus)[:4], strict=True)]
+        sizes = (depth, heads, dimension, width)
+        off += [have / most - 1 for have, most in zip(sizes, _sorted_stated(n, modulus)[:4], strict=True)]
     return max(off)
 
 
 def sorted_bits(runs: Runs, level: str) -> float:
-    """Relative excess of the bits of sorted groups over the stated ones, at many N."""
+    """Relative excess of the bits of sorted groups over the stated bits, at many N."""
     off = [0.0]
     for n, modulus in _sorted_built(runs):
         off.append(averaging.match3_sorted(n_tokens=n, modulus=modulus).bits / _sorted_stated(n, modulus)[4] - 1)
@@ -443,7 +443,7 @@ def _sorted_built(runs: Runs) -> list[tuple[int, int]]:
 
 @functools.cache
 def _sorted_stated(n: int, modulus: int) -> tuple[float, ...]:
-    """Stated bounds of D, H, m, numbers of a token and bits: exact logarithms, which take a while."""
+    """Stated bounds of D, H, m, token width and bits; their exact logarithms are slow."""
     stated = (
         (sorted_groups.depth(sorted_groups.digits(n, modulus)),),
         (sorted_groups.heads(),),
@@ -451,7 +451,7 @@ def _sorted_stated(n: int, modulus: int) -> tuple[float, ...]:
         (sorted_groups.token_width(n),),
         sorted_groups.bits(n, modulus),
     )
-    return tuple(max(float(one) for one in several) for several in stated)
+    return tuple(max(float(size) for size in several) for several in stated)
 
 
 def _moduli(runs: Runs, n: int, most: int = 2**36) -> list[int]:
@@ -463,8 +463,8 @@ def _sizes(model: averaging.MatchTransformer) -> tuple[int, int, int, int]:
 
 
 def _over(found: float, stated: Sequence[sp.Expr]) -> float:
-    """By how much of it a size is beyond the largest of what is stated."""
-    return max(0.0, found / max(float(one) for one in stated) - 1)
+    """Relative excess of ``found`` over the largest stated size."""
+    return max(0.0, found / max(float(size) for size in stated) - 1)
 
 
 def _wrong(runs: Runs, model: averaging.MatchTransformer, n: int, modulus: int) -> float:

@@ -1,4 +1,4 @@
-"""How far the statement on the strict model is from constructions that run, as `yzflow_sparse_averaging.measures`."""
+"""Numerical checks of the statement on the strict model, as in `yzflow_sparse_averaging.measures`."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def averaging_layer(runs: Runs, level: str) -> float:
 
 
 def averaging_bits(runs: Runs, level: str) -> float:
-    """Excess of the bits of one layer that averages over the stated ones, and of the bound over m p."""
+    """Excess of an averaging layer's bits over the stated bits, and of the lower bound over its m p."""
     off = [0.0]
     for n in (1, 2, 3, 5, 16, 51, 101):
         for dimension in (1, 2, n, 2 * n):
@@ -93,7 +93,7 @@ def averaging_bits(runs: Runs, level: str) -> float:
 
 
 def repeated(runs: Runs, level: str) -> float:
-    """Share of tokens whose answer changes if each token stands there three times, one layer for 3n tokens."""
+    """Share of tokens whose answer changes if every token is repeated three times, by one layer for 3n tokens."""
     modulus = min(runs.setting.modulus, 5)
     x = tasks.all_match(2, modulus)
     layer = averaging.match3_power_sums(n_tokens=6, modulus=modulus)

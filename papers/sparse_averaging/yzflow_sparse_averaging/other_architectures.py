@@ -31,7 +31,7 @@ class Collision:
     coordinate : int
         The coordinate of the output in which the two averages are furthest apart.
     error : float
-        Half their distance there: any output that is the same for both inputs misses one average by at least this.
+        Half the distance of the two averages there: an equal output for both inputs has at least this error.
     """
 
     values: np.ndarray
@@ -41,7 +41,7 @@ class Collision:
 
 
 def collision_error(n_tokens: int, q: int, *, width: int, value_dimension: int = 1) -> float:
-    r"""Least error of networks with a first layer of width k: what the best of all weights leaves, and no other beats.
+    r"""Least error of networks with a first layer of width k, over all weights.
 
     Over all z in the cube, entries from -1 to 1, the error is the largest difference of an entry. `sparse_average`
     takes z from the unit ball. There, errors by Euclidean norm, it is an upper bound of the least error, which a layer
@@ -88,12 +88,12 @@ def collision_error(n_tokens: int, q: int, *, width: int, value_dimension: int =
 
 
 def _lacking(n_tokens: int, width: int, value_dimension: int) -> int:
-    """r: numbers of one coordinate that a layer of this width lacks, at least."""
+    """r: least number of a coordinate's numbers that a layer of this width lacks."""
     return -((width - n_tokens * value_dimension) // value_dimension)
 
 
 def best_first_layer(n_tokens: int, q: int, *, width: int, value_dimension: int = 1) -> np.ndarray:
-    r"""First layer of width k whose error is `collision_error`: no other has a smaller one, for z in the cube.
+    r"""First layer of width k with the least possible error, `collision_error`, for z in the cube.
 
     For z in the unit ball, errors by Euclidean norm, it may err by more, where d' does not divide k: its coordinates
     then read different combinations.
@@ -182,7 +182,7 @@ def collision(
     Raises
     ------
     ValueError
-        If the first layer has no kernel, so that no two inputs need collide.
+        If the first layer has no kernel: then no two inputs need to collide.
     """
     from scipy.optimize import linprog  # a tenth of a second, which every sweep would wait
 

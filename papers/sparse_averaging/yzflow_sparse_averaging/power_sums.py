@@ -1,9 +1,9 @@
-"""Match3 by one strict layer that averages: what bits buy where nothing else is left, m = H = D = 1.
+"""Match3 by one strict averaging layer: bits in place of width, down to m = H = D = 1.
 
-The theorem on one layer of Sanford, Hsu, Telgarsky (NeurIPS 2023, arXiv 2306.02896), mH p = Omega(N), is a bound on the
-product with the bits p of a number. Found: with maps before and after it, one head, no positions and Q = K = 0, the
-layer ``X + mean(X)`` does Match3 for every m that divides 2N, with m p of about 2N log2(2NP): no bound on m H alone can
-hold, and the one on m H p is attained up to a logarithm, for every M.
+The theorem on one layer of Sanford, Hsu, Telgarsky (NeurIPS 2023, arXiv 2306.02896), mH p = Omega(N), includes the bits
+p of a number. Our layer ``X + mean(X)`` does Match3 for every m that divides 2N, with m p of about 2N log2(2NP). It has
+maps before and after it, one head, no positions and Q = K = 0. So no bound on m H alone can hold, and the bound on
+m H p is attained up to a logarithm, for every M.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ class AveragingLayer:
 
     @property
     def fraction_bits(self) -> int:
-        """Bits after the binary point: the step is at most 1/(2N), so that N times a rounded mean is within 1/4."""
+        """Bits after the binary point: at a step of at most 1/(2N), N times a rounded mean is off by at most 1/4."""
         return (2 * self.n_tokens - 1).bit_length()
 
     @property
     def bits(self) -> int:
-        """p: of the longest fixed-point number, with sign, that can occur."""
+        """p: bits of the longest possible fixed-point number, with its sign."""
         largest = Fraction(self.base**self.digits - 1, self.n_tokens) * 2**self.fraction_bits
         return int(largest).bit_length() + 2
 
@@ -71,7 +71,7 @@ class AveragingLayer:
         return self._attended(row)
 
     def residues(self, x: ArrayLike) -> list[tuple[int, dict[int, int]]]:
-        """Own residue of each token of ``x`` (N,), and how often each occurs among all, as it says after the layer."""
+        """Each token's residue and its counts of all residues, read from the token after the layer, for ``x`` (N,)."""
         return [self._read(token) for token in self.outputs(x)]
 
     def _attended(self, x: list[int]) -> list[list[Fraction]]:
@@ -81,10 +81,10 @@ class AveragingLayer:
         return [[own + other for own, other in zip(row, mean, strict=True)] for row in X]
 
     def _read(self, token: list[Fraction]) -> tuple[int, dict[int, int]]:
-        """Own residue and counts of all, from one token after the layer.
+        """Residue of a token and counts of all residues, from the token after the layer.
 
-        N times it holds the power sums of all tokens and N further copies of its own: 2N numbers below P, which by
-        Newton's identities are the roots of one polynomial mod P.
+        Times N it holds the power sums of 2N residues: of all tokens, and of N further copies of its own. By Newton's
+        identities these residues are the roots of one polynomial mod P.
         """
         n, prime = self.n_tokens, self.prime
         sums: list[int] = []

@@ -24,7 +24,7 @@ def rounded_query(query: ArrayLike, *, tau: float, bits: int) -> Precision:
 
 
 def error_parts(attention: ArrayLike, subset: ArrayLike) -> tuple[float, float]:
-    """||a - 1_y/q||_1 in two parts: how uneven attention is on y, and what it leaves off y.
+    """||a - 1_y/q||_1 in two parts: the unevenness of attention on y, and its weight off y.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ class ProtocolRun:
     disjoint : (2^n, 2^n) array of bool
         Bob's answer for each a (row) and b (column), in the order of `bit_strings`.
     bits : int
-        What Alice sends for one input.
+        Number of bits that Alice sends for one input.
     messages : int
         Different messages among the 2^n inputs of Alice; a protocol that never errs needs them all.
     """
@@ -175,7 +175,7 @@ def match3_protocol(model: MatchTransformer, *, bits: int) -> ProtocolRun:
     model : MatchTransformer
         With D = 1, heads that are `AttentionUnit`, N odd, and tokens that each depend on one x.
     bits : int
-        p, of fixed-point numbers that cover what is sent.
+        p, for fixed-point numbers that cover Alice's messages.
     """
     checks.instance("model", model, MatchTransformer)
     checks.integer("bits", bits, minimum=1, maximum=53)

@@ -1,8 +1,8 @@
-"""Cost of q-sparse averaging for recurrent networks, for every q: states counted, and a protocol that runs.
+"""Cost of q-sparse averaging for recurrent networks, for every q: a count of states, and an executable protocol.
 
-Source: Sanford, Hsu, Telgarsky (NeurIPS 2023), arXiv 2306.02896: a hidden state of Omega(N) bits, where one attention
-unit grows with q. The slides name neither q nor the error that is allowed; here both are said. A network reads the
-tokens (z_i, y_i, i) once, in their order, and its last output is asked for.
+Source: Sanford, Hsu, Telgarsky (NeurIPS 2023), arXiv 2306.02896: a recurrent network needs a hidden state of Omega(N)
+bits, while one attention unit grows with q. The slides name neither q nor the allowed error; here both are explicit. A
+network reads the tokens (z_i, y_i, i) once, in order, and must give the last output.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from yzflow_sparse_averaging.instances import all_subsets, qsa_tokens
 from yzflow_sparse_averaging.keys import checked_sizes
 from yzflow_sparse_averaging.protocols import bit_strings
 
-_MOST_TOKENS = 14  # of which all values are listed: 2^13
+_MOST_TOKENS = 14  # all 2^13 values are listed
 
 
 @dataclass(frozen=True)
 class RecurrentNetwork:
-    """A state of m numbers of p bits, a map that takes it from token to token, and one that reads it.
+    """A state of m numbers of p bits, a map that updates it at each token, and a map that reads it.
 
     Attributes
     ----------
     size : int
         m.
     numbers : FixedPoint
-        What each number of the state is rounded to, after every token; the first state is zero.
+        Fixed-point numbers of the state, which is rounded after every token; the first state is zero.
     update : callable
         States (.., m) and tokens (.., d' + q + 1), as of `yzflow_sparse_averaging.instances.qsa_tokens`, to states.
     answer : callable
@@ -89,14 +89,14 @@ def _tokens_of(tokens: ArrayLike) -> np.ndarray:
 
 
 def memory_network(n_tokens: int, q: int, *, slots: int | None = None) -> RecurrentNetwork:
-    """A network for z in {-1, 1} that writes down every value with one bit: N - 1 bits, as few as can be.
+    """A network for z in {-1, 1} that stores every value in one bit: N - 1 bits, the least possible number.
 
     Parameters
     ----------
     n_tokens, q : int
         q <= N.
     slots : int, optional
-        Of fewer than N - 1 values: later ones are taken to be 1. It then must err.
+        Number of stored values; if below N - 1, later values are taken to be 1, and the network must err.
     """
     n_tokens, q = checked_sizes(n_tokens, q)
     slots = n_tokens - 1 if slots is None else checks.integer("slots", slots, minimum=1, maximum=n_tokens - 1)
@@ -121,13 +121,13 @@ class IndexRun:
     Attributes
     ----------
     found : (2^(N-1), N-1) array of bool
-        What Bob takes each of Alice's bits for, her inputs in the order of `bit_strings`.
+        Bob's reading of each of Alice's bits, for her inputs in the order of `bit_strings`.
     bits : int
-        What Alice sends.
+        Number of bits that Alice sends.
     messages : int
         Different messages among her inputs; a protocol that never errs needs all 2^(N-1).
     error : float
-        The network's largest error in the last output, over all that Bob asked.
+        The network's largest error in the last output, over Bob's questions.
     """
 
     found: np.ndarray
@@ -163,7 +163,7 @@ def recurrent_protocol(network: RecurrentNetwork, n_tokens: int, q: int) -> Inde
         raise checks.reject("q", "be below `n_tokens`, for the sum of all tells no value apart", q)
     n = n_tokens - 1
     z = np.append(2.0 * bit_strings(n) - 1, np.ones((2**n, 1)), axis=1)
-    # Alice's tokens need sets too, which nobody asks for: any will do.
+    # Alice's tokens need sets, too; any set will do, since Bob asks for the last token only.
     y = np.broadcast_to(np.arange(q), (2**n, n_tokens, q))
     tokens = qsa_tokens(z[..., None], y)
     state, last = network.state(tokens[:, :-1]), tokens[:, -1].copy()
@@ -183,12 +183,12 @@ def recurrent_protocol(network: RecurrentNetwork, n_tokens: int, q: int) -> Inde
 
 
 def separation(n_tokens: int, q: int, more: ArrayLike, less: ArrayLike) -> np.ndarray:
-    """Largest difference of two averages over one set, of values +-1 that part on ``more`` and ``less`` tokens.
+    """Largest difference of two averages over one set, for values +-1 that differ on ``more`` + ``less`` tokens.
 
-    The last token is the same in both. Of the first input's values ``more`` are 1 where the other's are -1, and
-    ``less`` are -1 where the other's are 1; the set takes as many of one kind, and then as few of the other, as it can:
-    ``(2/q) (min(q, a) - max(0, q - (N - b)))``, and the same with a and b exchanged. At least 2/q for q < N if a token
-    differs.
+    The last token is equal in both inputs. On ``more`` = a tokens the first input is 1 and the second -1; on ``less`` =
+    b tokens it is the reverse. The best set takes as many tokens of one kind, and then as few of the other, as it can:
+    ``(2/q) (min(q, a) - max(0, q - (N - b)))``, or the same with a and b exchanged. It is at least 2/q for q < N if a
+    token differs.
     """
     n_tokens, q = checked_sizes(n_tokens, q)
     a, b = np.broadcast_arrays(*(checks.finite_array(name, value) for name, value in (("more", more), ("less", less))))
@@ -224,10 +224,10 @@ def separated_values(n_tokens: int, q: int, *, error: float) -> np.ndarray:
 
 
 def sufficient_states(n_tokens: int, q: int, *, error: float) -> int:
-    """Number of states that is enough: centres, chosen greedily, one of them within ``error`` of all that is asked.
+    """Sufficient number of states: greedily chosen centres, one of them within ``error`` of any values, on every set.
 
-    A network that remembers which of the centres is near the values, and answers with the centre's average, has errors
-    of at most ``error``. Fewer may be enough.
+    A network that remembers the centre near the values, and answers with the centre's average, has errors of at most
+    ``error``. Fewer states may be enough.
     """
     signs, _ = _listed(n_tokens, q, error)
     left = np.arange(len(signs))
@@ -240,7 +240,7 @@ def sufficient_states(n_tokens: int, q: int, *, error: float) -> int:
 
 
 def _listed(n_tokens: int, q: int, error: float) -> tuple[np.ndarray, Callable[[int, np.ndarray], np.ndarray]]:
-    """All values before the last token, and which of some are kept apart from one by ``error``."""
+    """All values before the last token, and a function: which of them ``error`` keeps apart from one of them."""
     n_tokens, q = checked_sizes(n_tokens, q)
     error = checks.non_negative("error", error)
     if not 2 <= n_tokens <= _MOST_TOKENS:

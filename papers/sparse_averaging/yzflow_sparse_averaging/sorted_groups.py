@@ -50,7 +50,7 @@ def match3_sorted(*, n_tokens: int, modulus: int, spare_bits: int = 0) -> MatchT
     G is the largest number with G^2 <= N - 1, S = ceil(N/G) the size of a group.
 
     1. Rank, K heads: numbers x_j N + j are different, and have K digits in the base S. A head for each digit attends to
-       the tokens that agree in all higher digits, and averages the one-hot of this one: how many of them are smaller?
+       the tokens that agree in all higher digits, and averages the one-hot of this digit: how many are smaller?
     2. Extremes, one head: every token learns the largest residue of each group of S consecutive ranks, and so which
        triples of groups A <= B <= C can hold a sum of M or of 2M: at most G^2. Token t takes the t-th.
     3. Gather, three heads: the tokens of the three groups. The map finds every zero sum among them.
@@ -70,7 +70,7 @@ def match3_sorted(*, n_tokens: int, modulus: int, spare_bits: int = 0) -> MatchT
     modulus : int
         M. For M = N^a, K is about 2 (a + 1).
     spare_bits : int
-        Bits after the binary point of outputs beyond those that are proved to be enough; negative: fewer.
+        Bits after the binary point of outputs, in addition to the proved sufficient number; may be negative.
     """
     n_tokens = checks.integer("n_tokens", n_tokens, minimum=3, maximum=2**24)
     modulus = checks.integer("modulus", modulus, minimum=2, maximum=2**36)
@@ -153,7 +153,7 @@ class Groups:
         return number // self.size ** (self.digits - digit)
 
     def digit(self, X: np.ndarray, digit: int) -> np.ndarray:
-        """One digit of x N + position in the base S."""
+        """A digit of x N + position in the base S."""
         return self.prefix(X, digit + 1) % self.size
 
     def is_last(self, X: np.ndarray) -> np.ndarray:
@@ -166,7 +166,7 @@ def _one_hot(index: np.ndarray, width: int) -> np.ndarray:
 
 
 def _digit(plan: Groups, digit: int, number: int, spare_bits: int) -> Head:
-    """Averages the one-hot of a digit over the tokens that agree in all higher ones, into block ``number``."""
+    """A head that averages the one-hot of a digit over tokens with equal higher digits, into block ``number``."""
 
     def code(X):
         prefix = plan.prefix(X, digit)
@@ -185,7 +185,7 @@ def _digit(plan: Groups, digit: int, number: int, spare_bits: int) -> Head:
 
 
 def _count(plan: Groups, digits: range) -> Callable:
-    """Adds, for each digit, the tokens that agree in the higher ones and are smaller in this one."""
+    """The map that adds, for each digit, the number of tokens with equal higher digits and a smaller digit."""
 
     def count(X):
         out = plan.cleared(X)
@@ -288,7 +288,7 @@ def _gather(plan: Groups, spare_bits: int) -> MultiHeadLayer:
 
 
 def _zero_sums(plan: Groups) -> Callable:
-    """For each slot of each of the three groups, whether it is part of a sum that vanishes mod M."""
+    """Whether each slot of the three groups is part of a sum that vanishes mod M."""
 
     def find(X):
         out = plan.cleared(X)
@@ -314,7 +314,7 @@ def _zero_sums(plan: Groups) -> Callable:
 
 
 def _owned(plan: Groups, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The first group that has the token's residue, and a slot in it that has."""
+    """The first group with the token's residue, and a slot with this residue in the group."""
     group = (X[..., plan.extremes] < X[..., plan.x, None]).sum(axis=-1)
     group = np.minimum(group, plan.groups - 1)
     # In an earlier group than its own, the residue is that group's largest.
@@ -349,7 +349,7 @@ def _report(plan: Groups, spare_bits: int) -> MultiHeadLayer:
 
 
 def _answer(plan: Groups) -> Callable:
-    """Whether one of the three averages says so in the token's slot; zero always has a match."""
+    """Whether one of the three averages reports a match in the token's slot; the residue zero always has a match."""
 
     def answer(X):
         slot = _owned(plan, X)[1][..., None]

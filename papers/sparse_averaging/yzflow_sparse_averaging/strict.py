@@ -1,8 +1,8 @@
 """The strict model of the slides: d = m, and queries, keys and values linear in a token, with maps between layers.
 
 On the slides of Sanford, Hsu, Telgarsky (NeurIPS 2023, arXiv 2306.02896) a unit is ``softmax(X Q K^T X^T) X V`` with
-``Q, K, V`` in R^{d x m}, and ``X + sum_h f_h(X)`` makes d = m. Found: a transformer whose queries, keys and values are
-maps of any size becomes one of that kind, with the same D, H and bits, if a token has room for what the heads read.
+``Q, K, V`` in R^{d x m}, and ``X + sum_h f_h(X)`` makes d = m. Our result: maps of any size for queries, keys and
+values can be made linear, with the same D, H and bits. Tokens then need room for the queries, keys and values.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["strict_transformer"]
 
 
 def strict_width(layers: Iterable[Layers], token: Any, *, largest: Callable = max) -> Any:
-    """Numbers m = d of a strict token: those of the token, and H queries, H keys and H columns of values of a layer.
+    """Width m = d of a strict token: the token's numbers, then queries, keys and values of the widest layer's heads.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def strict_width(layers: Iterable[Layers], token: Any, *, largest: Callable = ma
     token : int or sympy.Expr
         Numbers of a token of the transformer whose queries, keys and values are maps.
     largest : callable
-        `sympy.Max`, or one that decides, for expressions.
+        `sympy.Max`, or a function that decides among expressions.
     """
     return token + largest(*(one.heads * (2 * one.key + one.value) for one in layers))
 
@@ -53,7 +53,7 @@ class LinearHead(AttentionUnit):
 
 
 def strict_transformer(model: MatchTransformer) -> MatchTransformer:
-    r"""The same transformer with d = m and linear queries, keys and values: D, H, p and all outputs stay.
+    r"""The same transformer with d = m and linear queries, keys and values; D, H, p and all outputs are unchanged.
 
     A token of ``model``, of w numbers, gets further columns. The map before a layer writes the scaled queries, the keys
     and the values of each head there, rounded as the head rounds them; Q, K and V are matrices of 0 and 1 that select
@@ -65,7 +65,7 @@ def strict_transformer(model: MatchTransformer) -> MatchTransformer:
     Parameters
     ----------
     model : MatchTransformer
-        Of heads that are `yzflow_sparse_averaging.parts.Head`, all of whose numbers are rounded.
+        Its heads are `yzflow_sparse_averaging.parts.Head`, and all their numbers are rounded.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def strict_transformer(model: MatchTransformer) -> MatchTransformer:
 
 
 def _heads(layer: MultiHeadLayer) -> list[Head]:
-    """The heads of a layer, each of which adds to one part of a token."""
+    """The heads of a layer; each adds to one part of a token."""
     heads = [head for head in layer.heads if isinstance(head, Head)]
     if len(heads) < len(layer.heads):
         raise checks.reject("model", "have heads that add columns of values to a part of a token", "others")

@@ -1,8 +1,8 @@
 """Match3 by attention that computes a number-theoretic transform: polylogarithmic size for M = O(N).
 
-Which residues occur is a string of M bits; how often r is a sum of two of them is its convolution with itself.
-Attention whose keys are positions in binary carries out the butterflies of a fast transform modulo a prime, one a
-layer, and the maps between the layers do the arithmetic. The construction is ours. The task is that of Sanford, Hsu,
+The residues that occur are a string of M bits. Its convolution with itself counts how often r is a sum of two of them.
+Attention with positions in binary as keys carries out the butterflies of a fast transform modulo a prime, one per
+layer; the maps between the layers do the arithmetic. The construction is ours. The task comes from Sanford, Hsu,
 Telgarsky (NeurIPS 2023), arXiv 2306.02896, whose slides conjecture mHD = Omega(N / log N).
 """
 
@@ -43,15 +43,15 @@ def layout(slots: Any, numbers: dict[str, FixedPoint] | None = None) -> Layout:
 def match3_transform(*, n_tokens: int, modulus: int, spare_bits: int = 0) -> MatchTransformer:
     r"""Match3 in D = 2 log2 T + 2 layers of H = 2 heads with m = max(log2 N + 2, B), T <= N and B about 2M/T to 4M/T.
 
-    T, a power of two, is the number of tokens that work: N or the next power below, or the length L of the transform,
-    the power of two next to 2M, if that is less. Token t < T holds the B = L/T positions t, t + T, ..
+    T is the number of tokens that work: the largest power of two up to N, or the length L of the transform if that is
+    less. L is the power of two next to 2M. Token t < T holds the B = L/T positions t, t + T, ..
 
-    1. Histogram: token t attends to the tokens with x_j = t mod T, and to a blank token where there are none. The map
-       makes bits of it, one for each residue that the token holds: does it occur?
+    1. Histogram: token t attends to the tokens with x_j = t mod T, or to a blank token if there are none. The map turns
+       the average into bits: for each residue that the token holds, does it occur?
     2. log2 T layers of one head: token t copies the numbers of token t xor h for h = T/2, .., 1, and the map does the
        butterfly modulo P, a prime with P = 1 mod L. Butterflies with h >= T stay within a token.
     3. The map squares. log2 T layers undo the butterflies: the numbers are the convolution, below P since P > 2M.
-    4. Token i reads at -x_i mod M and M further on, with two heads: is one of the two numbers positive?
+    4. Token i reads the numbers at -x_i mod M and at M further on, with two heads: is one of them positive?
 
     Hypotheses: tokens know their positions, there is one blank token, maps between layers are of any size. Scaled
     queries, keys and values are integers and outputs fixed-point numbers, of p = O(log(N + M)) bits; numerators and
@@ -64,7 +64,7 @@ def match3_transform(*, n_tokens: int, modulus: int, spare_bits: int = 0) -> Mat
     modulus : int
         M. For M = O(N), B is bounded.
     spare_bits : int
-        Bits after the binary point of outputs beyond those that are proved to be enough; negative: fewer.
+        Bits after the binary point of outputs, in addition to the proved sufficient number; may be negative.
     """
     n_tokens = checks.integer("n_tokens", n_tokens, minimum=1, maximum=2**24)
     modulus = checks.integer("modulus", modulus, minimum=2, maximum=2**24)
@@ -165,7 +165,7 @@ class Stages:
         return bits
 
     def step(self, h: int, *, inverse: bool) -> Callable:
-        """A butterfly with the numbers that layer copied from token t xor h."""
+        """A butterfly with the numbers that the layer has copied from token t xor h."""
         return lambda X: self.cleared(
             X, self.combined(self.block(X, 0), np.rint(self.block(X, 1)), X, h, inverse=inverse)
         )
@@ -227,7 +227,7 @@ def position(X: np.ndarray) -> np.ndarray:
 
 
 def _histogram(stages: Stages, spare_bits: int) -> MultiHeadLayer:
-    """Token t averages, over the tokens with x = t mod T, the one-hot of x div T; the blank is half a step behind."""
+    """Token t averages the one-hot of x div T over the tokens with x = t mod T; the blank scores half a step less."""
     n, width, workers = stages.n_tokens, stages.code_width, stages.workers
     scale = sizes.whole_scale(8 * (n + 1) ** 2)
     output = sizes.averages(1.0, 1 / (4 * (n + 1)), spare_bits=spare_bits)
@@ -252,7 +252,7 @@ def _histogram(stages: Stages, spare_bits: int) -> MultiHeadLayer:
 def _copy(stages: Stages, kind: str, h: int, spare_bits: int) -> MultiHeadLayer:
     """Token t copies the numbers of token t xor h, to less than 1/2."""
     output = sizes.averages(stages.prime, 1 / 2, spare_bits=spare_bits)
-    # Tokens that do not work ask for themselves.
+    # Tokens that do not work attend to themselves.
 
     def target(X):
         return np.where(position(X) < stages.workers, position(X) ^ h, position(X))
@@ -274,7 +274,7 @@ def _reads(stages: Stages, modulus: int, spare_bits: int) -> MultiHeadLayer:
 
 
 def _from_position(stages: Stages, kind: str, block: int, target: Callable, largest: int, output: FixedPoint) -> Head:
-    """A head that copies the numbers of the token at ``target`` into a block: from all others comes less than 1/8."""
+    """A head that copies the numbers of the token at ``target`` into a block; all others add less than 1/8."""
     odds = 8 * stages.n_tokens * stages.prime
     scale = -(-sizes.whole_scale(odds) // 2)  # keys differ by 2
     return stages.head(

@@ -39,7 +39,7 @@ def float_curve(n: list[int], q: list[int], n_sets: int, rows: int, error: float
 
 
 def one_set(n: int, q: int, subset: list[int], rows: list[int], error: float) -> dict[str, Any]:
-    """The numbers of equal queries at once with which one set fails on the moment curve in float64, and the others."""
+    """Numbers of equal queries per batch at which a set fails on the moment curve in float64, and the other numbers."""
     curve = moments.moment_curve(n, q)
     keys, chosen = curve.keys().astype(float), np.array(subset)
     fails = {count: _fails(curve, keys, chosen, count, error) for count in rows}
@@ -47,7 +47,7 @@ def one_set(n: int, q: int, subset: list[int], rows: list[int], error: float) ->
 
 
 def without_blank(x: list[int], m: int) -> dict[str, Any]:
-    """Outputs of the unit for pairs on tokens without the blank one, of which no two sum to zero mod M."""
+    """Outputs of the unit for pairs without the blank token, on tokens without a match mod M."""
     tokens = np.array(x)
     unit = matching.match2(n_tokens=len(x), modulus=m, error=0.01)
     found = unit.unit(tasks.match_tokens(tokens, blank=False)).ravel()

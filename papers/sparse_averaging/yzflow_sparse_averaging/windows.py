@@ -1,8 +1,8 @@
 """Match3 within a window of positions, by one layer of one head with m = 4K + 2 for every N and M.
 
-Assisted Match3 of Sanford, Hsu, Telgarsky (NeurIPS 2023), arXiv 2306.02896. Random keys, of which the paper's sparse
-averaging takes O(q log N) dimensions for any sets, are not needed for windows: a window of q consecutive positions has
-each residue mod q once, so that positions split into blocks of q give keys that no window confuses.
+Assisted Match3 of Sanford, Hsu, Telgarsky (NeurIPS 2023), arXiv 2306.02896. The paper's sparse averaging needs random
+keys of O(q log N) dimensions, for arbitrary sets. Windows do not need them: a window of q consecutive positions has
+each residue mod q once, so that a position's block and residue are a key that no window confuses.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from yzflow_sparse_averaging.parts import Head, Layers, Layout, Part
 
 __all__ = ["match3_local"]
 
-# A gathered number may be off by 1/4 for rounding, beside the 1/4 for what leaks.
+# A gathered number may be off by 1/4 from rounding, and by 1/4 from other tokens' weights.
 _ROUNDING = 64 * 2.0**-53
 
 
@@ -40,9 +40,9 @@ def match3_local(*, n_tokens: int, modulus: int, reach: int) -> MatchTransformer
     Shifted by K, position p is in block b = p // q at the place r = p mod q, q = 2K + 1. A window of q consecutive
     positions has each place once, in a block beta(r). With keys e_r (cos, sin)(2 pi b/B), B blocks, and queries
     sum_r e_r (cos, sin)(2 pi beta(r)/B) the score is cos(2 pi (b - beta(r))/B): one on the window, and at most
-    cos(2 pi/B) off it. Values (x + 1) e_r gather all tokens of the window, up to what leaks: with
-    c = ln(4 N M)/(1 - cos(2 pi/B)) each number is within 1/4 of an integer, and the output map rounds and decides. What
-    of the window lies beyond the ends is known from the position.
+    cos(2 pi/B) off it. Values (x + 1) e_r gather all tokens of the window. With c = ln(4 N M)/(1 - cos(2 pi/B)) each
+    number is within 1/4 of an integer, despite the other tokens' weights, and the output map rounds and decides. The
+    position says how much of the window lies beyond the ends.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Statements on sparse averages, and on what other networks pay for them.
+"""Statements on sparse averages, and on their cost for other networks.
 
 Formulas are printed from the claims that the proofs decide.
 """

@@ -14,7 +14,7 @@ LOG_RANK = "that a protocol sends at least log2 of the rank in bits, which is qu
 
 
 def given(text: str) -> Assumption:
-    """A hypothesis that whatever is built or run here meets by construction: its two sides are equal."""
+    """A hypothesis with margin one: every construction and run here satisfies it."""
     return Assumption(text, lambda setting: 1.0)
 
 
@@ -25,7 +25,7 @@ BETWEEN = given("maps of any size before, between and after the layers")
 def check(
     name: str, printed: Measure, corrected: Measure | None = None, tolerance: float = 0.0, *, needed: bool = False
 ) -> tuple[Check, ...]:
-    """The one check of a clause, which should hold."""
+    """The single check of a clause, expected to hold."""
     return (Check(name, EXACT, printed, corrected, tolerance=tolerance, expected=EXACT, needed=needed),)
 
 

@@ -8,7 +8,7 @@ from theory.symbolic.decide import has_sign
 
 
 def largest(*widths: sp.Expr) -> sp.Expr:
-    """The width that is no less than each other one, by exact algebra; `sympy.Max` of those that it cannot compare."""
+    """The largest width, by exact algebra; `sympy.Max` of the widths that algebra cannot compare."""
     left = list(dict.fromkeys(map(sp.sympify, widths)))
     for one in tuple(left):
         if any(one is not other and has_sign(sp.expand(other - one), ">= 0") for other in left):

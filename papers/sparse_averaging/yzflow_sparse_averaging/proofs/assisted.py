@@ -1,7 +1,7 @@
 """Assisted Match3 for all N and M: neighbours by two layers with m = 3, windows by one layer with m = 4K + 2.
 
-Sanford, Hsu, Telgarsky (NeurIPS 2023, arXiv 2306.02896) announce an efficient representation on the slides without a
-construction. Those that are built are `averaging.match3_bigram` and `match3_local`; their second half is Match2
+Sanford, Hsu, Telgarsky (NeurIPS 2023, arXiv 2306.02896) announce an efficient representation on the slides, without a
+construction. Ours are `averaging.match3_bigram` and `match3_local`; their second half is Match2
 (`yzflow_sparse_averaging.proofs.match2`).
 """
 
@@ -21,7 +21,7 @@ GAP = sp.Symbol("g", positive=True)
 
 
 def copy_leak(n_tokens: sp.Expr, modulus: sp.Expr) -> sp.Expr:
-    """Weight of any other position beside the next one, on a ring of N + 1, at most."""
+    """Largest weight of a wrong position relative to the next position, on a ring of N + 1."""
     return 1 / (4 * (n_tokens + 1) * (modulus + 1))
 
 
@@ -31,12 +31,12 @@ def copy_temperature(n_tokens: sp.Expr, modulus: sp.Expr, gap: sp.Expr) -> sp.Ex
 
 
 def last_score() -> sp.Expr:
-    """Score of the last token, which has no next one, over c."""
+    """Score of the last token, which has no next token, over c."""
     return sp.Integer(-1)
 
 
 def window_leak(n_tokens: sp.Expr, modulus: sp.Expr) -> sp.Expr:
-    """Weight of a token outside the window beside one inside, at most."""
+    """Largest weight of a token outside the window, relative to a token inside."""
     return 1 / (4 * n_tokens * modulus)
 
 

@@ -33,7 +33,7 @@ def length(modulus: sp.Expr) -> sp.Expr:
 
 
 def histogram_leak(n_tokens: sp.Expr) -> sp.Expr:
-    """Weight of the blank token beside a token that is asked for, at most; others have its square."""
+    """Largest weight of the blank token, relative to a wanted token; other tokens have its square."""
     return 1 / (8 * (n_tokens + 1) ** 2)
 
 
@@ -43,22 +43,22 @@ def histogram_threshold(n_tokens: sp.Expr) -> sp.Expr:
 
 
 def histogram_step(n_tokens: sp.Expr) -> sp.Expr:
-    """Distance of the fixed-point numbers that these averages are rounded to, at most."""
+    """Largest step of the fixed-point numbers for the histogram's averages."""
     return 1 / (4 * (n_tokens + 1))
 
 
 def copy_leak(n_tokens: sp.Expr, prime: sp.Expr) -> sp.Expr:
-    """Weight of a wrong token beside the one that is copied from, at most."""
+    """Largest weight of a wrong token, relative to the copied token."""
     return 1 / (8 * n_tokens * prime)
 
 
 def copy_step() -> sp.Expr:
-    """Distance of the fixed-point numbers that copies are rounded to, at most."""
+    """Largest step of the fixed-point numbers for copies."""
     return sp.Rational(1, 2)
 
 
 def weight_error(prime: sp.Expr) -> sp.Expr:
-    """Relative error that numerators and denominators of attention may have where numbers are copied."""
+    """Allowed relative error of numerators and denominators of attention, for copies."""
     return 1 / (32 * prime)
 
 
@@ -88,12 +88,12 @@ def token_width() -> int:
 
 
 def held(n_tokens: sp.Expr, modulus: sp.Expr) -> sp.Expr:
-    """Numbers that a token holds for every N and M, at most, if it is not one."""
+    """Largest number of numbers that a token holds, for every N and M, unless it is one."""
     return 8 * modulus / n_tokens
 
 
 def bits(n_tokens: sp.Expr, prime: sp.Expr) -> tuple[sp.Expr, ...]:
-    """Two numbers of bits, the larger of which is enough, for every N and M: of copies, and of averages."""
+    """Two numbers of bits, for copies and for averages; the larger is enough, for every N and M."""
     return sp.log(prime, 2) + 4, sp.log(n_tokens, 2) + 5
 
 
@@ -121,9 +121,9 @@ def derive(
     held: Claim = held,
     size: Claim = size,
 ) -> Derivation:
-    """The transform halves, is undone and does not wrap; copies and bits are right; sizes.
+    """The transform's butterflies, its inverse without wrapping, exact copies, enough bits, and the sizes.
 
-    The sizes are added up from the layers and the token that `yzflow_sparse_averaging.transform` builds for one N.
+    The sizes are sums over the layers and the token that `yzflow_sparse_averaging.transform` builds for one N.
     """
     u, v, power = sp.symbols("u v W", nonzero=True)  # W = w^j, of the order 2h: w^h = -1
     k = sp.Symbol("k", integer=True, nonnegative=True)

@@ -1,4 +1,4 @@
-r"""An attention unit for sparse averaging: a linear query of the set, one key a token, a value matrix.
+r"""An attention unit for sparse averaging: a query linear in the set, one key per token, a value matrix.
 
 For token i with the set y_i,
 
