@@ -4,8 +4,8 @@
 >>> figures.figure9.title
 'Scan and Snap, Figure 9'
 
-A figure of a paper is declared in the tuple ``FIGURES`` of a module in the paper's own folder ``figures``; it is found
-here, by ``yzflow figure`` and by the gallery without an entry anywhere else.
+A paper's figures are entries of the tuple ``FIGURES`` of a module in the paper's folder ``figures``. This package,
+``yzflow figure`` and the gallery find them there; no other list names them.
 """
 
 import os
@@ -18,7 +18,7 @@ from yzflow.figures.finding import find
 from yzflow.figures.registry import Effort, Entry, draw, entries, names
 from yzflow.figures.style import save
 
-# The tools; every other name is a figure, looked for when it is first asked for.
+# The tools; every other name is a figure, found on first access.
 __all__ = ["Effort", "Entry", "draw", "entries", "find", "names", "save", "save_all"]
 
 
@@ -44,9 +44,9 @@ def save_all(
     Parameters
     ----------
     shown : mapping
-        From the name of a figure to its data, or to None if it is to compute its own.
+        Name of a figure -> its data, or None for data that the figure computes.
     among : sequence of Entry
-        Figures beside those of the papers: those of a study.
+        Further figures beside the papers', such as a study's.
     """
     checks.instance("shown", shown, Mapping, rule="be a mapping from names of figures to their data")
     checks.instance("folder", folder, (str, os.PathLike), rule="be the path of a folder")

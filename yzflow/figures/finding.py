@@ -1,4 +1,4 @@
-"""Figures by number or name: those of papers, then those of studies."""
+"""Search for figures by number or name: among the papers' figures first, then among the studies'."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from yzflow.parts import paper_of
 
 
 def of_studies() -> dict[str, tuple[str, Entry]]:
-    """Name of a figure of an installed study -> the study, and the figure; by number those that have one."""
-    found = [(room.name, entry) for room in studies.rooms().values() for entry in room.figures]
-    found.sort(key=lambda one: (one[1].paper, one[1].numbers or (math.inf,)))
-    return {entry.name: (room, entry) for room, entry in found}
+    """Name of a figure -> (study, figure) for all installed studies; by paper, numbered figures first."""
+    figures = [(room.name, entry) for room in studies.rooms().values() for entry in room.figures]
+    figures.sort(key=lambda pair: (pair[1].paper, pair[1].numbers or (math.inf,)))
+    return {entry.name: (room, entry) for room, entry in figures}
 
 
 def find(name: str, paper: str | None = None) -> Entry:
-    """The figure that has this name, this number, or a name with this start: one of a paper, or else of a study.
+    """The figure with this name, number or start of a name, from a paper or else from a study.
 
     Parameters
     ----------
     name : str
     paper : str, optional
-        Whose figures are looked through. Default: all, where a number is that of a paper's own entry before a study's.
+        Search among this paper's figures only. Default: all papers.
 
     Raises
     ------
@@ -48,12 +48,12 @@ def find(name: str, paper: str | None = None) -> Entry:
 
 
 def _only(name: str, known: Sequence[Entry]) -> Entry | None:
-    """The one figure with this name, number or start of a name."""
-    for found in (
+    """The figure with this name, number or start of a name; None if there is none, or more than one."""
+    for matches in (
         [entry for entry in known if name == entry.name],
         [entry for entry in known if name in map(str, entry.numbers)],
         [entry for entry in known if name and entry.name.startswith(name)],
     ):
-        if len(found) == 1:
-            return found[0]
+        if len(matches) == 1:
+            return matches[0]
     return None

@@ -1,7 +1,7 @@
-"""How a figure appears in a notebook: once below the cell that made it, as users of pyplot expect.
+"""Display of a figure in a notebook: once below the cell that made it, as users of pyplot expect.
 
-Figures are made without pyplot, which would keep them open; a notebook by itself shows of such a figure only a line of
-text, and nothing if the cell gives it a name.
+Figures are made without pyplot, which would keep them open. A notebook alone would show such a figure as a line of
+text, and not at all if the cell assigns it to a name.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 
 class _Display:
-    """Shows a figure, and knows whether it has; IPython calls it when a cell ends with the figure."""
+    """Shows a figure and records that in ``done``; IPython calls it if a cell ends with the figure."""
 
     def __init__(self, figure: Figure) -> None:
         self.figure, self.done = figure, False
@@ -29,7 +29,7 @@ class _Display:
 
 
 def shown_by_the_cell(figure: Figure) -> Figure:
-    """The figure; in a notebook it is shown when the cell ends, unless the cell itself has shown it."""
+    """The figure; a notebook shows it at the end of the cell, unless the cell has shown it."""
     shell = _kernel()
     if shell is None:
         return figure
@@ -46,7 +46,7 @@ def shown_by_the_cell(figure: Figure) -> Figure:
 
 
 def _kernel() -> Any:
-    """The shell of the notebook that runs this, or None in a script or a terminal."""
+    """The notebook's shell, or None in a script or a terminal."""
     running = sys.modules.get("IPython")
     shell = None if running is None else running.get_ipython()
     return shell if hasattr(shell, "kernel") else None

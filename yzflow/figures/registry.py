@@ -1,6 +1,6 @@
-"""Entries of figures: how the data is computed, how it is drawn and what can be said of it.
+"""Entries of figures: functions that compute the data, draw it and describe it.
 
-Those of all papers are found here without an entry in another list, see `yzflow.Paper`.
+The registry collects the entries of all papers by itself, see `yzflow.Paper`.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Effort:
-    """How much is computed for a figure, and where it is kept.
+    """Amount of computation for a figure, and the store of its simulations.
 
     Attributes
     ----------
     quick : bool
         Fewer seeds, steps, sizes or output times.
     store : path-like or Store, optional
-        Where simulations are kept, so that the same figure simulates nothing when it is drawn again. Figures whose data
-        takes no long simulations keep nothing.
+        Store of simulations: a second drawing of the same figure reads them from it. Figures without long simulations
+        store nothing.
     progress : bool
         Show progress on standard error.
     """
@@ -54,20 +54,20 @@ class Entry:
     Attributes
     ----------
     name : str
-        By which it is found in `yzflow.figures` and by ``yzflow figure``.
+        The figure's name in `yzflow.figures` and for ``yzflow figure``.
     paper : str
         The paper's name in the register of statements.
     draw : callable
-        (data, ..) -> matplotlib Figure. Its docstring says what is shown and what agrees with the paper.
+        (data, ..) -> matplotlib Figure. Its docstring is the caption: the content, and its agreement with the paper.
     compute : callable, optional
-        (`Effort`, *, ..) -> data. Its keywords are those of `yzflow.figure_settings` that the figure takes. None: the
-        data is that of runs which must be given.
+        (`Effort`, *, ..) -> data. Its keywords are the figure's keywords of `yzflow.figure_settings`. None: the caller
+        must give the data, from own runs.
     number : int or tuple of int, optional
-        That of the paper's own figure, or of those that it stands for.
+        Number of the paper's figure that the entry reproduces, or several numbers.
     claims : callable, optional
-        data -> what this data shows, in sentences of the caption that would not be true of any data.
+        data -> sentences of the caption that hold for this data only.
     trained_by : str
-        Command that makes the runs and draws them, where those must be given; it is named when the figure is asked for.
+        Command that makes and draws the runs of a figure without ``compute``; error messages name it.
     """
 
     name: str
@@ -98,20 +98,20 @@ class Entry:
         progress: bool = False,
         **options: Any,
     ) -> Figure:
-        """Draw ``data``, or by default what `compute` makes of the keywords of `Effort` and of a setting.
+        """Draw ``data``, by default the data that `compute` returns for the keywords of `Effort` and of a setting.
 
-        The setting is in the keywords that the figure `takes`, such as ``n_classes=5``; the rest is for `draw`.
+        Keywords that the figure `takes`, such as ``n_classes=5``, are the setting; all other keywords go to `draw`.
 
         Every figure takes ``style``, a style of matplotlib or settings of it, over the project's; ``labels``, a mapping
-        from a text of the figure to another; and ``ax``, axes of a figure with constrained layout, in whose place all
-        panels are drawn.
+        from the figure's texts to new texts; and ``ax``, axes of a figure with constrained layout: all panels are drawn
+        in their place.
 
         In a notebook the cell shows the figure once, whether it ends with the call or gives the figure a name.
 
         Raises
         ------
         ValueError
-            If the data must be given, and is not; or a keyword is not one of this figure, or stands beside data.
+            If required data is missing, the figure does not know a keyword, or a setting is given beside data.
         """
         own = inspect.signature(self.draw).parameters
         takes, any_word = self.takes, any(one.kind is one.VAR_KEYWORD for one in own.values())
@@ -127,7 +127,7 @@ class Entry:
             name = next(iter(setting))
             raise checks.reject(name, "be left out beside `data`, which has its own", checks.brief(setting[name]))
         figure = self.draw(data, *arguments, **for_draw)
-        # A part of somebody's figure is shown with the rest of it.
+        # Axes of the caller's figure are shown with that figure.
         return figure if options.get("ax") is not None else shown_by_the_cell(figure)
 
     @property
@@ -136,12 +136,12 @@ class Entry:
         return figure_settings.taken(self.compute)
 
     def data(self, effort: Effort | None = None, **setting: object) -> Any:
-        """Data that is drawn by default, or at a setting in the keywords that the figure `takes`.
+        """Data of the figure at the default setting, or at a setting in the keywords that the figure `takes`.
 
         Raises
         ------
         ValueError
-            If the data must be given, or the figure does not take a keyword.
+            If the figure cannot compute its data, or does not take a keyword.
         """
         if self.compute is None:
             how = f"; `{self.trained_by}` trains and draws" if self.trained_by else ""
@@ -151,23 +151,23 @@ class Entry:
 
     @property
     def text(self) -> str:
-        """Sentences on what is shown and what agrees with the paper, whatever the data."""
+        """The caption for any data: the content, and its agreement with the paper."""
         return caption(self.draw)
 
     def caption(self, data: Any) -> str:
-        """The text, and what can be claimed of this data."""
+        """The text, then the claims about this data."""
         return self.text if self.claims is None else f"{self.text} {self.claims(data)}"
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """Numbers of the paper's own figures that it stands for."""
+        """Numbers of the paper's figures that the entry reproduces."""
         if isinstance(self.number, tuple):
             return self.number
         return () if self.number is None else (self.number,)
 
     @property
     def printed(self) -> str:
-        """Numbers of the paper's figures in words, as "Figures 3 and 10"; empty where it has none."""
+        """Numbers of the paper's figures in words, as "Figures 3 and 10"; empty if there are none."""
         if not self.numbers:
             return ""
         *first, last = map(str, self.numbers)
@@ -175,19 +175,19 @@ class Entry:
 
     @property
     def title(self) -> str:
-        """A heading: the paper, and the number of its figure or the name of ours."""
+        """A heading: the paper, and the number of its figure or the entry's name."""
         return f"{self.paper}, {self.printed or self.name.replace('_', ' ')}"
 
 
 @parts.of_papers
 def entries() -> dict[str, Entry]:
-    """Name -> entry: by paper and number those that have one, then the others by name."""
-    found: dict[str, Entry] = parts.collected("figures")
+    """Name -> entry: numbered figures by paper and number, then the others by name."""
+    collected: dict[str, Entry] = parts.collected("figures")
 
     def order(entry: Entry) -> tuple:
         return (0, entry.paper, entry.numbers) if entry.numbers else (1, entry.name)
 
-    return {entry.name: entry for entry in sorted(found.values(), key=order)}
+    return {entry.name: entry for entry in sorted(collected.values(), key=order)}
 
 
 def names(*, given: bool = False) -> list[str]:
@@ -196,12 +196,12 @@ def names(*, given: bool = False) -> list[str]:
     Parameters
     ----------
     given : bool
-        Those that draw runs which they are given. Default: those that compute their data.
+        Names of figures that draw given runs. Default: names of figures that compute their data.
     """
     given = checks.flag("given", given)
     return [name for name, entry in entries().items() if (entry.compute is None) == given]
 
 
 def draw(name: str, stem: str | os.PathLike, *arguments: object) -> list[Path]:
-    """Draw the figure ``name`` of `yzflow.figures` and save it: a task for another process."""
+    """Draw the figure ``name`` of `yzflow.figures` and save it; other processes run this function."""
     return save(entries()[checks.one_of("name", name, entries())](*arguments), stem)

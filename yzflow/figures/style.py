@@ -26,8 +26,8 @@ from dynamics.support.display import Style
 from dynamics.support.files import writable, write
 from yzflow.values.marks import bare
 
-# Okabe and Ito's palette (2008), safe for the common colour-vision deficiencies; a line style goes with each so that a
-# black-and-white print can be read too.
+# Okabe and Ito's palette (2008), safe for the common colour-vision deficiencies. Each colour has a line style, for
+# black-and-white prints.
 BLUE, VERMILION, GREEN, PURPLE, ORANGE, BLACK = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#000000"
 CATEGORIES = ((BLACK, "-"), (BLUE, "-"), (GREEN, "--"), (VERMILION, "-."), (PURPLE, ":"), (ORANGE, "-"))
 
@@ -54,16 +54,16 @@ _SETTINGS = {
 }
 
 
-# Where the figure that is being drawn goes, if not into one of its own.
+# The axes that the figure being drawn replaces; None for a figure of its own.
 _place: ContextVar[list[Axes] | None] = ContextVar("place", default=None)
 
 
 def styled(function: Callable[..., Figure]) -> Callable[..., Figure]:
     """Run a figure function under the project's style, whatever the caller's own settings are.
 
-    It takes three keywords more: ``style``, a style of matplotlib, or settings of it, over the project's; ``labels``, a
-    mapping from a text of the figure to another; and ``ax``, axes of a figure with constrained layout in whose place
-    all panels are drawn, as a `matplotlib.figure.SubFigure`.
+    It takes three more keywords: ``style``, a style of matplotlib, or settings of it, over the project's; ``labels``, a
+    mapping from the figure's texts to new texts; and ``ax``, axes of a figure with constrained layout: all panels are
+    drawn in their place, as a `matplotlib.figure.SubFigure`.
     """
 
     @functools.wraps(function)
@@ -95,14 +95,14 @@ def styled(function: Callable[..., Figure]) -> Callable[..., Figure]:
 
 
 def canvas(*, figsize: tuple[float, float]) -> Figure:
-    """Canvas of a figure function: a new figure, or the place of the axes that it was given."""
+    """Canvas of a figure function: a new figure, or a subfigure in the place of the given axes."""
     place = _place.get()
     if not place:
         return Figure(figsize=figsize)
     ax = place.pop()
     parent, where = ax.figure, ax.get_subplotspec()
     ax.remove()
-    return cast(Figure, parent.add_subfigure(where))  # which has all that figure functions ask of a figure
+    return cast(Figure, parent.add_subfigure(where))  # a SubFigure has all methods that figure functions use
 
 
 def _checked(ax: object) -> Axes:
@@ -116,7 +116,7 @@ def _checked(ax: object) -> Axes:
 
 
 def _relabel(figure: Figure, labels: Mapping[str, str]) -> None:
-    """Other texts in the place of those of a figure, ticks among them."""
+    """Replace texts of a figure, ticks among them."""
     checks.instance("labels", labels, Mapping, rule="be a mapping from texts of the figure to others")
     for one in labels.values():
         checks.instance("labels", one, str, rule="hold text")

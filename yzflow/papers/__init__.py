@@ -1,6 +1,6 @@
-"""The built-in papers, a room each, which is an object `yzflow.Paper` and what that refers to.
+"""The built-in papers: each has a room with an object `yzflow.Paper` and the modules that it refers to.
 
-Entry points of the group ``yzflow.papers`` name them, as they name those of other distributions.
+Entry points of the group ``yzflow.papers`` name them, as for the papers of other distributions.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from yzflow.paper import Paper, papers
 
 
 class _Papers(ModuleType):
-    """This package, which has the name of the function `yzflow.papers`, and so is called as that is."""
+    """This package as a callable: a call runs the function `yzflow.papers`, which has the same name."""
 
     def __call__(self) -> dict[str, Paper]:
         return papers()

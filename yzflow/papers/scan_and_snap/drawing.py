@@ -24,10 +24,10 @@ _LONG, _LONGEST = 2**12, 2**20
 
 
 def draw(choose: Choose, *, level: str, assumed: tuple[Assumption, ...], outside: Assumption | None = None) -> Setting:
-    """A setting inside the assumptions where choices can bring it there; of the rest, most are rejected afterwards.
+    """A random setting, chosen to be inside the assumptions as far as possible; the caller rejects most others.
 
-    Overlaps come first, then a vocabulary that Assumption 2 allows for them, then rates, and last the length of the
-    training and of its sequences.
+    Overlaps come first, then a vocabulary that Assumption 2 allows for them, then rates, then the lengths of training
+    and of sequences.
     """
     alike = any(one in assumed for one in of.SYMMETRIC)
     classes = _classes(choose, assumed=assumed, outside=outside, alike=alike)
@@ -57,7 +57,7 @@ def draw(choose: Choose, *, level: str, assumed: tuple[Assumption, ...], outside
 def _classes(
     choose: Choose, *, assumed: tuple[Assumption, ...], outside: Assumption | None, alike: bool
 ) -> SequenceClasses:
-    """Classes that share one token or two and have tokens of their own, of several queries."""
+    """Classes of several queries that share one token or two and have distinct tokens."""
     k = choose.integer("K", 2, _MOST_CLASSES)
     equal = alike or of.EQUAL_OVERLAPS in assumed or of.ONE_SHARE in assumed
     n_common = choose.integer("common tokens", 1, 1 if of.ONE_COMMON in assumed and outside is not of.ONE_COMMON else 2)
@@ -91,7 +91,7 @@ def _classes(
 def _commons(choose: Choose, k: int, n_common: int, overlap: float, *, equal: bool) -> np.ndarray:
     """Entries of the unit vectors f_n at the common tokens, of overlaps up to ``overlap``: (K, common tokens).
 
-    A second common token may be frequent in class 0 and rare in the others, where it is almost a distinct one.
+    A second common token may be frequent in class 0 and rare elsewhere, so that it is almost distinct to class 0.
     """
     alone = (
         n_common == 2 and not equal and choose.one_of("second common token", ("of all", "of class 0")) == "of class 0"

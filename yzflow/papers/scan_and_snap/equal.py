@@ -1,4 +1,4 @@
-"""Sizes and rates of a training that has the paper's closed forms, read off from its flows."""
+"""Sizes and rates of a training with the paper's closed forms, read from its recorded flows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dynamics.support import checks
 from theory import attention, decoder
 from yzflow.papers.scan_and_snap.phase_transition import recorded_sizes
 
-# How far numbers of a flow may be from those that they are told to be, relatively.
+# Allowed relative difference between a flow's recorded numbers and the expected numbers.
 _CLOSE = 1e-3
 
 
@@ -59,7 +59,7 @@ class Equal:
 
     @property
     def decoder(self) -> decoder.Decoder:
-        """t*, t0 and what else the decoder alone has in closed form."""
+        """The decoder, for t*, t0 and its other closed forms."""
         return decoder.Decoder(**self.sizes, eta_y=self.eta_y)
 
     @property
@@ -74,12 +74,12 @@ class Equal:
 
 
 def check_plain(name: str, flow: Trajectory) -> None:
-    """Refuse a flow that is not of plain steps from zero, the training that t* is about.
+    """Refuse a flow of another training than plain steps from zero, for which t* is derived.
 
     Raises
     ------
     ValueError
-        If it is another training.
+        If the flow has another start, optimizer or objective, or lacks attention on all tokens.
     """
     checks.instance(name, flow, Trajectory)
     dataset, parameters = flow.dataset, flow.parameters
@@ -97,14 +97,14 @@ def check_plain(name: str, flow: Trajectory) -> None:
 
 
 def read(name: str, flow: Trajectory) -> Equal:
-    """Training of a flow, as it records it.
+    """Sizes and rates of a flow's training, read from its records.
 
-    A theory flow records by its decoder how frequent classes are. Other flows do not: see `check_classes`.
+    The decoder of a theory flow shows the frequencies of classes. Other flows do not record them: see `check_classes`.
 
     Raises
     ------
     ValueError
-        If what is recorded is another training than the closed forms are about; the error says in what.
+        If the closed forms do not hold for the recorded training; the error says why.
     """
     check_plain(name, flow)
     own = recorded_sizes(flow)
@@ -137,7 +137,7 @@ def read(name: str, flow: Trajectory) -> Equal:
 
 
 def _as_frequent(name: str, flow: Trajectory, own: Mapping[str, int]) -> None:
-    """Refuse a theory flow whose decoder is not that of equally frequent classes, at its own rate."""
+    """Refuse a theory flow whose decoder does not fit equally frequent classes at the flow's rate."""
     recorded, last = flow.dataset["h"].isel(time=-1).values, float(flow.dataset["time"][-1])
     foreseen = decoder.h(last / own["n_classes"], vocab_size=own["vocab_size"], eta_y=flow.parameters["eta_y"])
     if np.abs(recorded / foreseen - 1).max() > _CLOSE:
@@ -146,12 +146,12 @@ def _as_frequent(name: str, flow: Trajectory, own: Mapping[str, int]) -> None:
 
 
 def same(name: str, flows: Mapping[str, Trajectory], classes: SequenceClasses) -> Equal:
-    """Training of several flows, which must be one, and that of its classes.
+    """The common training of several flows; its classes must fit, too.
 
     Raises
     ------
     ValueError
-        If they differ.
+        If the trainings differ.
     """
     told = {level: read(name, flow) for level, flow in flows.items()}
     first = next(iter(told.values()))
@@ -172,7 +172,7 @@ def _alike(first: Equal, other: Equal) -> bool:
 
 
 def begins_on(run: Trajectory, classes: SequenceClasses, close: float) -> bool:
-    """Whether attention at the start is P(l|n) of these classes, up to ``close``, as it is at zero logits."""
+    """Whether attention at the start is P(l|n) of these classes, up to ``close``, as at zero logits."""
     start, shares = run.dataset["attention"].isel(time=0).values, classes.probabilities.toarray()
     if recorded_sizes(run) != {"vocab_size": classes.vocab_size, "n_classes": classes.n_classes}:
         return False
@@ -183,12 +183,12 @@ def begins_on(run: Trajectory, classes: SequenceClasses, close: float) -> bool:
 
 
 def check_classes(name: str, flow: Trajectory, classes: SequenceClasses) -> None:
-    """Refuse classes that a flow is not of, or that are not equally frequent.
+    """Refuse classes that a flow was not trained on, and classes that are not equally frequent.
 
     Raises
     ------
     ValueError
-        If the flow is of others.
+        If the flow has other classes, or their frequencies differ.
     """
     checks.instance("classes", classes, SequenceClasses)
     if not begins_on(flow, classes, _CLOSE):

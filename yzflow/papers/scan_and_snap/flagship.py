@@ -1,4 +1,4 @@
-"""Scan and snap inside the assumptions of Theorems 1 to 4, and outside of them: what a reader sees, in words."""
+"""Scan and snap inside the assumptions of Theorems 1 to 4, and outside of them: settings, and sentences on flows."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ NEAR, SLOW, STEADY = 0.25, 0.1, 1e-3
 def made(
     name: str, *, n_classes: int, vocab_size: int, common: float, eta_y: float, eta_z: float, t_end: float
 ) -> Setting:
-    """Theorem 4's task, in the numbers that its readers see."""
+    """Theorem 4's task from the numbers of a setting."""
     classes = SequenceClasses.single_common_token(n_classes, vocab_size, common=common)
     return Setting(name, classes, eta_y, eta_z, t_end)
 
 
 def inside() -> Setting:
-    """The setting that the project opens with, inside all assumptions of Theorems 1 to 4."""
+    """The project's first setting, inside all assumptions of Theorems 1 to 4."""
     return made("inside", **INSIDE)
 
 
@@ -63,7 +63,8 @@ def contrast() -> Setting:
 def margins(setting: Setting, level: str = "full flow") -> dict[str, float]:
     """The register's assumptions of Theorems 1 to 4 and their checks at a setting: text -> margin, 1 or more inside.
 
-    At a level, what says something about it: sequences have no length in a flow. All flows have the same assumptions.
+    With a level: only the assumptions that concern it, since sequences have no length in a flow. All flows have the
+    same assumptions.
     """
     found: dict[str, float] = {}
     for one in statements.REGISTER.values():
@@ -74,7 +75,7 @@ def margins(setting: Setting, level: str = "full flow") -> dict[str, float]:
 
 
 def broken(setting: Setting, level: str = "full flow") -> list[str]:
-    """The assumptions that a setting is outside of, each once: by number, or as it is evaluated where it has none."""
+    """The violated assumptions of a setting, without repetition: by number, or by the evaluated condition."""
     texts = [text for text, margin in margins(setting, level).items() if margin < 1]
     numbered = [re.match(r"Assumption (\S+),", text) for text in texts]
     names = {match[1] if match else text.split(": ")[-1] for match, text in zip(numbered, texts, strict=True)}
@@ -93,7 +94,7 @@ def standing(setting: Setting) -> str:
 
 
 def named(setting: Setting) -> str:
-    """The numbers of a setting, as a reader needs them to make it again."""
+    """The numbers of a setting, enough for a reader to build it."""
     classes = setting.classes
     return (
         f"K = {classes.n_classes}, M = {classes.vocab_size:,}, overlap {setting.overlap:.3g}, "
@@ -117,7 +118,7 @@ def flows(
 
 
 def explorer(setting: Setting) -> dict[str, Any]:
-    """A setting as the explorer's panel has it: next tokens, rates, length, and the frequencies of tokens as ratios."""
+    """A setting in the explorer panel's form: next tokens, rates, length, and token frequencies as ratios."""
     classes = setting.classes
     shares = classes.probabilities.toarray()[0]
     own = shares[classes.distinct_tokens(0)]
@@ -174,7 +175,7 @@ def theory_over_full(found: xr.Dataset) -> float:
 
 
 def _apart(found: xr.Dataset) -> str:
-    """How far apart the sizes are that curves over their own largest value do not show."""
+    """Sentence on the ratio of sizes, which curves divided by their largest values do not show."""
     times = theory_over_full(found)
     if math.isnan(times):
         return ""
@@ -183,7 +184,7 @@ def _apart(found: xr.Dataset) -> str:
 
 
 def _fits(near: np.ndarray, names: Sequence[str], peak: float) -> str:
-    """In which flows t* is the time at which attention is fastest, in words."""
+    """Words on the flows in which attention is fastest at t*."""
     yes = f"t* = {peak:.0f} is within a quarter of the time of largest speed"
     if near.all():
         return f"{yes} in every flow"
@@ -193,8 +194,8 @@ def _fits(near: np.ndarray, names: Sequence[str], peak: float) -> str:
 def scanned(run: Trajectory, *, next_token: int = 0) -> bool:
     """Whether common tokens' logits fell up to the end, and distinct ones' rose, the more frequent the more.
 
-    That is of logits: where the common token has little attention to lose, a rare distinct token's share falls although
-    its logit rises.
+    The claim concerns logits. If the common token has little attention to lose, a rare distinct token's share can fall
+    although its logit rises.
     """
     part = run.dataset.sel(next_token=next_token)
     shares, distinct = part["attention"].isel(time=0).values, part["distinct"].values

@@ -17,19 +17,19 @@ _SEEDS = {1024: 2, 8192: 1, None: 1}  # at most: long sequences take long, and i
 
 
 def named(length: int | None) -> str:
-    """T as data and pages call it: its digits, or "infinity"."""
+    """T in data and on pages: its digits, or "infinity"."""
     return _INFINITE if length is None else str(length)
 
 
 def said(length: int | None, numbers: Mapping[str, Any] | None = None) -> str:
-    """The sentence on T for wherever SGD and a flow are drawn.
+    """The sentence on T for every drawing of SGD beside a flow.
 
     Parameters
     ----------
     length : int or None
         T of SGD's sequences; None is the limit T -> infinity.
     numbers : mapping, optional
-        From `compared`. Without them the sentence says only what differs.
+        From `compared`. Without numbers the sentence names the difference only.
     """
     if length is None:
         text = "SGD with T = infinity sees each class as infinitely long sequences show it, as the full flow does"
@@ -52,7 +52,7 @@ def said(length: int | None, numbers: Mapping[str, Any] | None = None) -> str:
 def trained(
     classes: SequenceClasses, *, eta_y: float, eta_z: float, steps: int, seeds: int, length: int | None
 ) -> list[Trajectory]:
-    """Runs of SGD from zero without momentum, with seeds from 0 on: as many, or fewer where sequences are long.
+    """Runs of SGD from zero without momentum, with seeds from 0 on: ``seeds`` runs, or fewer for long sequences.
 
     Each step takes batches of `BATCH_SIZE` sequences, or in the limit of long sequences all classes.
     """
@@ -63,20 +63,20 @@ def trained(
 
 
 def by_token(z: np.ndarray, n_classes: int) -> np.ndarray:
-    """(.., logits) -> (.., 1 + distinct): the common token, then each distinct one in the mean over the classes."""
-    own = z[..., 1:].reshape(*z.shape[:-1], n_classes, -1).mean(axis=-2)
-    return np.concatenate([z[..., :1], own], axis=-1)
+    """(.., logits) -> (.., 1 + distinct): the common token's logit, then each distinct token's mean over classes."""
+    distinct = z[..., 1:].reshape(*z.shape[:-1], n_classes, -1).mean(axis=-2)
+    return np.concatenate([z[..., :1], distinct], axis=-1)
 
 
 def full_flow(classes: SequenceClasses, *, eta_y: float, eta_z: float, steps: int) -> np.ndarray:
-    """Logits of the full flow after ``steps``, by token: what SGD at each T is compared with."""
+    """Logits of the full flow after ``steps``, by token, for comparison with SGD."""
     flow = gradient_flow(classes, eta_y=eta_y, eta_z=eta_z, t_end=steps, solver=Solver(time_scale="log"))
     return by_token(flow.dataset["z"].to_numpy()[-1, 0], classes.n_classes)
 
 
 def compared(ends: Sequence[np.ndarray], flow: np.ndarray, *, steps: int) -> dict[str, Any]:
-    """Numbers of `said`: the mean of the logits at the ends of runs of SGD, each by token, and those of `full_flow`."""
-    found: dict[str, Any] = {"steps": steps, "distinct": len(flow) - 1}
+    """Numbers for `said`, from SGD's mean final logits and the logits of `full_flow`, both by token."""
+    numbers: dict[str, Any] = {"steps": steps, "distinct": len(flow) - 1}
     for who, z in {"sgd": np.mean(ends, axis=0), "flow": flow}.items():
-        found |= {who: float(z[0]), f"{who}_fallen": int((z[1:] < 0).sum())}
-    return found
+        numbers |= {who: float(z[0]), f"{who}_fallen": int((z[1:] < 0).sum())}
+    return numbers

@@ -179,7 +179,7 @@ def peak_time(speed: xr.DataArray) -> float:
 
 
 def share_done(trajectory: Trajectory, *, next_token: int = 0) -> xr.DataArray:
-    """Which share of its change attention given ``next_token`` has done, over ``time``: zero first and one last.
+    """Completed share of the change of attention given ``next_token``, over ``time``: from zero to one.
 
     The change is the sum of |c(t) - c(0)| over tokens, twice the total variation.
     """
@@ -204,7 +204,7 @@ def exact_transition(trajectory: Trajectory) -> float:
 
 
 def recorded_sizes(trajectory: Trajectory) -> dict[str, int]:
-    """M and K of the data that a trajectory was trained on, as the functions of `theory` take them."""
+    """M and K of a trajectory's data, as keyword arguments for the functions of `theory`."""
     dataset = trajectory.dataset
     return {"vocab_size": int(dataset["multiplicity"].sum()), "n_classes": dataset.sizes["next_token"]}
 
@@ -217,7 +217,7 @@ def around_transition(flows: Mapping[str, Trajectory], *, next_token: int = 0) -
     flows : mapping
         decoder -> trajectory, recorded on a logarithmic grid of times that ends where attention hardly moves.
     next_token : int
-        Whose attention is looked at.
+        The next token whose attention is measured.
 
     Returns
     -------

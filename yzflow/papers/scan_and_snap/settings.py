@@ -30,7 +30,7 @@ class Setting:
     t_end : float
         Length of the training, SGD steps.
     law : Law, optional
-        Closed forms other than the paper's that the checks are to hold runs against.
+        Closed forms for the checks in place of the paper's.
     optimizer : Optimizer, optional
         Default: plain steps, as in the theorems.
     objective : Objective, optional
@@ -40,7 +40,7 @@ class Setting:
     length : int or None
         T of each of them, query included; None for T -> infinity.
     position_bias : float
-        Of attention in SGD, as in `dynamics.sgd`.
+        Position bias of attention in SGD, as in `dynamics.sgd`.
     start : Layer, optional
         Y(0) and Z(0). Default: zeros.
     """
@@ -90,7 +90,7 @@ class Setting:
     @property
     def of_flows(self) -> dict[str, Any]:
         """How long flows are, where they are recorded, and how accurate they are: arguments of `gradient_flow`."""
-        # The first output time is early enough for what holds to first order in time.
+        # The first output time is early enough for claims to first order in time.
         times = np.concatenate([[0.0], np.geomspace(0.01, self.t_end, 120)])
         return {"t_end": self.t_end, "times": times, "rtol": 1e-10, "atol": 1e-14}
 
@@ -107,7 +107,7 @@ def classes_with_common_shares(
     vocab_size : int
         M.
     n_queries : int
-        Query tokens, each with next tokens that follow each other; K should be a multiple.
+        Number of query tokens, each with consecutive next tokens; K should be a multiple.
     distinct : (D,) float
         Unnormalised probabilities of the distinct tokens of each class.
     """
@@ -130,7 +130,7 @@ def single_common_token(n_classes: int, vocab_size: int, overlap: float) -> Sequ
 
 
 def two_common_tokens(n_classes: int, vocab_size: int, overlap: float) -> SequenceClasses:
-    """Corollary 2's setting: exchangeable classes of a given overlap, with two common tokens, of which one is rarer."""
+    """Corollary 2's setting: exchangeable classes of a given overlap, with a frequent and a rarer common token."""
     own, common = np.array([0.7, 0.5]), np.array([1.0, 0.8])
     common *= np.sqrt(overlap / (1 - overlap) * (own**2).sum() / (common**2).sum())
     probabilities = np.zeros((n_classes, 2 + 2 * n_classes))
@@ -142,10 +142,10 @@ def two_common_tokens(n_classes: int, vocab_size: int, overlap: float) -> Sequen
 
 
 def rising_common_token(vocab_size: int) -> SequenceClasses:
-    """Three classes inside Assumption 2, one of two common tokens of which gains attention.
+    """Three classes inside Assumption 2, with two common tokens; one of the two gains attention.
 
-    It is the most frequent token of class 0 and hardly occurs with class 1, so that it acts as a distinct one: outside
-    Theorem 2(b) and Corollary 2, and against Theorem 3's condition for (12).
+    This token is the most frequent token of class 0 and rare in class 1, so that it acts as a distinct token. The
+    setting is outside Theorem 2(b) and Corollary 2, and violates Theorem 3's condition for (12).
     """
     own = [1.0, 0.8, 0.6, 0.4, 0.2]
     probabilities = np.zeros((3, 2 + 3 * len(own)))
@@ -201,7 +201,7 @@ def settings(*, quick: bool) -> list[Setting]:
     return chosen
 
 
-# Flows and SGD are a reader's training; runs of the modified decoder by the hundred have to be asked for.
+# A reader's training has flows and SGD; hundreds of runs of the modified decoder only on request.
 _OWN_LEVELS = ("closed form", "theory flow", "modified flow", "full flow", "SGD")
 
 
@@ -252,7 +252,7 @@ def own(
 
 
 def _said(changed: Optimizer | Objective) -> str:
-    """Words for the training that replaces plain steps on the cross-entropy."""
+    """Words for a training other than plain steps on the cross-entropy."""
     if isinstance(changed, Optimizer):
         name, usual = [changed.name], Optimizer(changed.name, **_NO_MOMENTUM.get(changed.name, {})).parameters
     else:
@@ -266,15 +266,15 @@ _NO_MOMENTUM: dict[str, dict[str, Any]] = {"sgd": {"momentum": 0.0}, "sign": {"m
 
 
 def classes_of_bags(bags: Bags) -> SequenceClasses:
-    """Classes whose frequencies are the weighted mean of the bags with one next token, as T -> infinity has them.
+    """Classes with the weighted mean frequencies of the bags of each next token, as in the limit T -> infinity.
 
-    They are numbered in the order of their next tokens; what has no weight is none.
+    Classes are numbered in the order of their next tokens; next tokens without weight have no class.
 
     Raises
     ------
     ValueError
-        If it is no Bags, a next token follows several queries, or targets are no tokens: the paper's classes have one
-        query for each next token.
+        If the argument is no Bags, a next token follows several queries, or targets are distributions. The paper's
+        classes have one query for each next token.
     """
     checks.instance("data", bags, Bags, rule="be a Bags or a SequenceClasses")
     if bags.target.ndim != 1:

@@ -1,8 +1,8 @@
-"""Which statements of Scan and Snap survive which change of an assumption: the rows of the table, and its settings.
+"""Survival of the statements of Scan and Snap under changes of an assumption: the table's rows, and its settings.
 
 A new option is a row of `ROOM` here, with its term in the step and in the flow (`ascend` and ``velocity`` of
-`dynamics.optimizers.optimizer`, or `Objective`). A flow has the option where steps of it have a limit; "steps" are
-those on the expected gradient, T -> infinity, without a draw.
+`dynamics.optimizers.optimizer`, or `Objective`). A flow has the option if small steps have a limit. "Steps" follow the
+expected gradient, T -> infinity, without random draws.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from yzflow.papers.scan_and_snap.settings import PAPER, Setting, single_common_t
 FLOWS = ("theory flow", "modified flow", "full flow")
 STEPS = ("modified steps", "full steps")
 ALL = (*FLOWS, *STEPS, "SGD")
-# The theory's flow has a decoder of one number a class: it takes a schedule and refuses what acts on Y.
+# The theory flow has one number per class as its decoder: it takes a schedule and refuses options that act on Y.
 BEYOND = ALL[1:]
 # Lemma 3 inverts F^T F of unit features.
 WITHOUT_LEMMA3 = ("full flow", "full steps", "SGD")
-# Where the layer's features are not the attention over its norm, what is back-propagated is not that of Theorem 1, and
-# there is no modified flow for Remark 1 to compare with.
+# If the layer's features are not the attention over its norm, Theorem 1's back-propagated gradient does not apply, and
+# Remark 1 has no modified flow for a comparison.
 OTHER_FEATURES = ("Theorem 1", "Theorem 5", "Remark 1")
 _RECORDS = 120
 _PLAIN = Optimizer(momentum=0.0)
@@ -69,9 +69,9 @@ def _train(
 
 
 def _with_velocity(dataset: xr.Dataset) -> xr.Dataset:
-    """Some of the recorded steps, with the step that follows each of them as ``z_velocity``.
+    """Recorded steps, each with the next step as its ``z_velocity``.
 
-    From a zero start Z stands still until Y has moved; those steps are left out.
+    Steps before the first move of Z are left out: from a zero start Z stands still until Y has moved.
     """
     z = dataset["z"]
     steps = z.diff("time", label="lower")
@@ -100,7 +100,7 @@ def _row(
     meaningless: tuple[str, ...] = (),
     **training: Any,
 ) -> Option:
-    """An option by how it trains: ``training`` is for `_train`, ``rate`` and ``longer`` factors of rates and steps."""
+    """A row for an option: ``training`` is for `_train`; ``rate`` and ``longer`` multiply rates and steps."""
     adapted = partial(_adapted, rate=rate, longer=longer, classes=classes)
 
     def simulate(setting: Setting, level: str, seed: int) -> Trajectory:
@@ -274,7 +274,7 @@ def _draws(*, quick: bool) -> int:
 
 
 def _mirrored(dataset: xr.Dataset) -> xr.Dataset:
-    """Logits of attention that move the other way, from the same start."""
+    """Trajectory whose attention logits move in the opposite direction, from the same start."""
     z = dataset["z"]
     other = {"z": 2 * z.isel(time=0) - z}
     if "z_velocity" in dataset:

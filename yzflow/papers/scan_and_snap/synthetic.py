@@ -91,13 +91,13 @@ def descent(runs: xr.Dataset, n_queries: int) -> xr.DataArray:
 
 
 def window(runs: xr.Dataset, n_queries: int) -> xr.Dataset:
-    """The runs with this number of query tokens, at the paper's thresholds; up to 2/M where it shows none."""
+    """The runs with this number of query tokens, at the paper's thresholds, or up to 2/M if the paper has none."""
     vocab_size = SequenceClasses.syn_medium(n_queries).vocab_size
     low, high = WINDOWS.get(n_queries, (0.0, 2 / vocab_size))
     return runs.sel(n_queries=n_queries, threshold=slice(low - 1e-9, high + 1e-9))
 
 
 def ordered(mean: xr.DataArray, by: str, *, rising: bool) -> xr.DataArray:
-    """Whether a mean over seeds has the stated order from each value of ``by`` to the next one."""
+    """Whether the mean over seeds rises (or falls, as stated) from each value of ``by`` to the next."""
     step = mean.diff(by)
     return step > 0 if rising else step < 0

@@ -32,8 +32,8 @@ def seen(**setting: Any) -> dict[str, Any]:
 def by_length(steps: int, seeds: int, ts: list[int], **setting: Any) -> dict[str, Any]:
     """SGD at lengths T of its sequences and at T = infinity beside the flows: logits, and the sentences that say them.
 
-    ``common`` and ``distinct`` are the logits of the common and the most frequent distinct token, that in the mean over
-    the classes; ``printed`` is of the theory flow with K times the rate of attention, as Theorem 2 prints it.
+    ``common`` is the common token's logit, and ``distinct`` the most frequent distinct token's, averaged over classes.
+    ``printed`` comes from the theory flow with K times the rate of attention, as printed in Theorem 2.
     """
     classes = SequenceClasses.single_common_token(setting["n_classes"], setting["vocab_size"], common=setting["common"])
     k, rates = classes.n_classes, {name: setting[name] for name in ("eta_y", "eta_z")}
@@ -74,7 +74,7 @@ _SETTINGS = {
     "paper": _PAPER,
     "paper_slow": _PAPER | {"eta_z": pt.SLOW_RATIO},
 }
-_FIRST = VIEWS.starts[None][0].setting  # what the pages of statements open with
+_FIRST = VIEWS.starts[None][0].setting  # the first setting on the pages of statements
 _LENGTHS = {
     "inside": {key: value for key, value in flagship.INSIDE.items() if key != "t_end"},
     "page": {

@@ -36,12 +36,12 @@ def setting(classes: SequenceClasses) -> dict[str, Any]:
 
 
 def opened(data: Any, name: str) -> Preset:
-    """The preset that the classes in a file make.
+    """The preset from a file of classes.
 
     Raises
     ------
     ValueError
-        If they are no classes, or more than the page's table holds.
+        If the file has no classes, or more than the page's table holds.
     """
     if not isinstance(data, SequenceClasses):
         rule = f"hold classes (.csv, .tsv or .json) for the explorer's table ({INSTEAD})"
@@ -75,7 +75,7 @@ def _ratios(shares: np.ndarray) -> list[float]:
 
 
 def _named(given: Iterable[str] | None, size: int, kind: str) -> list[str]:
-    """Names that can be read and told apart, with numbers where there are none."""
+    """Legible and distinct names, with numbers in the place of missing names."""
     found: list[str] = []
     own = list(given or ())
     for number in range(size):

@@ -1,4 +1,4 @@
-"""Data that cannot be computed in the browser: SGD runs."""
+"""Data that the browser cannot compute: SGD runs."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def sgd_logits(setting: dict, *, length: int | None = 128, seeds: int = SEEDS, r
 
 
 def by_length(setting: dict, *, seeds: int = SEEDS) -> dict:
-    """The runs of `sgd_logits` by the length of their sequences, as `lengths.named` has it.
+    """The runs of `sgd_logits` by the length of their sequences, named by `lengths.named`.
 
-    ``told`` of each is the sentence on T.
+    Each has the sentence on T as ``told``.
     """
-    longest = sorted(lengths.LENGTHS, key=lambda length: -(length or 0))  # first, since it takes longest
+    longest = sorted(lengths.LENGTHS, key=lambda length: -(length or 0))  # the longest job first
     with ThreadPoolExecutor() as pool:
         made = pool.map(carried(lambda length: sgd_logits(setting, length=length, seeds=seeds)), longest)
         runs = dict(zip(longest, made, strict=True))
@@ -47,7 +47,7 @@ def by_length(setting: dict, *, seeds: int = SEEDS) -> dict:
 
 
 class _Training(NamedTuple):
-    """A setting of the panel, as the caches below know it."""
+    """A setting of the panel, as a key of the caches below."""
 
     n_classes: int
     vocab_size: int

@@ -34,8 +34,8 @@ _LABELS = {
     "common": {"long_name": "unnormalised weight of the common token"},
     "seed": {"long_name": "seed of start and samples"},
 }
-# The seed is the sweep's; what belongs to a start layer or to bags of insertions, no grid can hold; only the end is
-# recorded; the modified decoder has no finite sequences.
+# Left out: the seed is the sweep's; a grid cannot hold a start layer or bags of insertions; only the end is recorded;
+# the modified decoder has no finite sequences.
 _NO_KEYS = ("seed", "eta_v", "eta_hidden", "objective", "record_every", "decoder")
 _OPTIONS = (*options.OF_OPTIMIZER, *options.OF_OBJECTIVE)
 _SGD_KEYS = ("ratio", *(name for name in ARGUMENTS if name not in _NO_KEYS), *_OPTIONS)
@@ -56,7 +56,7 @@ def _sgd_arguments(given: dict) -> dict:
     arguments["init"] = checks.one_of("init", arguments["init"], ("zero", "uniform"))
     rest = {name: value for name, value in arguments.items() if name not in _NO_KEYS}
     if rest["replacement"]:
-        del rest["replacement"]  # options that came later name no run that was without them
+        del rest["replacement"]  # later options at their defaults must not rename earlier runs
     return rest | {"criterion": options.objective_of(given).criterion} | options.unusual(given)
 
 
@@ -146,7 +146,7 @@ def _sgd(classes: SequenceClasses, arguments: dict, seed: int) -> dict:
 def _softmax_of_rows(Z: np.ndarray, classes: SequenceClasses) -> np.ndarray:
     """Softmax of the row of Z that each next token reads, over all M tokens: (K, tokens).
 
-    Tokens that are no contextual ones have no logit here. They would keep that of the start, which is 0 or near it.
+    Tokens that are not contextual have no logit here; it would stay at its start, at 0 or near it.
     """
     weights = np.exp(Z)
     shares = weights / (weights.sum(axis=1, keepdims=True) + classes.vocab_size - Z.shape[1])

@@ -76,7 +76,7 @@ _RATES = tuple(
 
 
 def collect(view: str, start: Start) -> dict[str, Any]:
-    """SGD's runs at what a view starts from, by the length T of sequences, where the view has bands of them."""
+    """SGD's runs at a view's first setting, by the length T of sequences, for views with bands of runs."""
     if view not in WITH_SGD:
         return {"runs": None}
     setting = start.setting | {"common": common_of(start.setting["rho"]), "distinct": DISTINCT}
@@ -85,7 +85,7 @@ def collect(view: str, start: Start) -> dict[str, Any]:
 
 
 def common_of(overlap: float) -> float:
-    """The unnormalised probability of the common token that gives an overlap rho of the classes."""
+    """The unnormalised probability of the common token at which classes have the overlap rho."""
     return math.sqrt(overlap / (1 - overlap) * sum(p * p for p in DISTINCT))
 
 
@@ -112,7 +112,7 @@ def integral_of_xi(classes: SequenceClasses, times: np.ndarray, *, eta_y: float,
     shares = run.dataset["attention"].to_numpy()
     f = shares / np.linalg.norm(shares, axis=2, keepdims=True)
     ratio = xi_over_gamma(f @ f.transpose(0, 2, 1), classes.vocab_size)[:, 0]
-    # gamma dt = dGamma/eta_Z: what is left to integrate changes as slowly as the features do.
+    # Integrate over Gamma, gamma dt = dGamma/eta_Z: the integrand then changes as slowly as the features.
     sizes = {"vocab_size": classes.vocab_size, "n_classes": classes.n_classes}
     total = decoder.gamma_integral(fine, **sizes, eta_y=eta_y, eta_z=1.0)
     return CubicSpline(total, ratio).antiderivative()(total)[-16 * len(times) + 15 :: 16]
