@@ -101,7 +101,7 @@ def remark2_printed(runs: Runs, level: str) -> float:
 
 
 def remark2_corrected(runs: Runs, level: str) -> float:
-    """Growth of the lag against that of ln(eta_Y s)/2."""
+    """Relative error of the lag's growth against the growth of ln(eta_Y s)/2."""
     first, last, grown = _late_lags(runs)
     return abs((last - first) / grown - 1)
 

@@ -28,7 +28,7 @@ from theory.statements import Runs
 from yzflow_beyond_scan_and_snap.proofs import late_exponent, late_larger_start, late_start
 
 SETTINGS, _SEED, _END = 12, 50, 30.0
-# Nearly all of a sequence is common; at this sigma the logit rises, as it does in balls.
+# Counter-example: nearly all tokens are common. At the time RISES_AT the logit rises, also in ball arithmetic.
 COUNTER_EXAMPLE: dict[str, Any] = {
     "n_classes": 2,
     "vocab_size": 3,

@@ -35,7 +35,7 @@ def _fit(name: str, array: np.ndarray, language: DyckLanguage) -> None:
 
 
 def queries(language: DyckLanguage) -> np.ndarray:
-    """States close (j, d), d = 1..D - 1, whose next bracket depends on what is before: (k, D - 1)."""
+    """States close (j, d), d = 1..D - 1, whose next bracket depends on the earlier brackets: (k, D - 1)."""
     checks.instance("language", language, DyckLanguage)
     types, depths = np.arange(language.n_types), np.arange(1, language.max_depth)
     return language.close(types[:, None], depths)
@@ -206,9 +206,9 @@ def balanced_layer(
     exp(-a_il) e_il``, ``V_close(i, l - 1) = -exp(-b_il) e_il``; START has any logits and its own coordinate. Then
     ``u = sum over unmatched (i, l) of exp(R[q, il]) e_il``, plus START's. `exact_head` reads it off.
 
-    Y reads the type of the next closing bracket: a deeper bracket outweighs all others at its query. Its weights grow
-    with the level, by a factor that grows with ``scale`` and k, and so does the weight of what rounding leaves of deep
-    matched pairs: after very many of them in a deep language `exact_head` still reads what Y no longer does.
+    Y reads the type of the next closing bracket: a deeper bracket outweighs all others at its query. Y's weights grow
+    with the level, by a factor that grows with ``scale`` and k. So do the rounding errors of deep matched pairs: after
+    very many such pairs in a deep language, `exact_head` still reads the stack, but Y does not.
 
     Parameters
     ----------
@@ -386,7 +386,7 @@ def matched_pairs(language: DyckLanguage, lengths: int | Sequence[int]) -> np.nd
 
 
 def drift(layer: Layer, language: DyckLanguage, lengths: int | Sequence[int]) -> np.ndarray:
-    """Mean of what the matched brackets of a random prefix add before LN: (queries, width), q over all states.
+    """Mean contribution of a random prefix's matched brackets before LN: (queries, width), q over all states.
 
     ``Drift(q) = sum_{i, l} nbar_l [u(q, open(i, l)) + u(q, close(i, l - 1))]`` with nbar_l of `matched_pairs`. An
     exactly balanced layer has none. Rows have the scale of Z, like `contributions`.
@@ -467,7 +467,7 @@ def closing_accuracy(
     Returns
     -------
     dict
-        Like that of `predicted_accuracy`, which predicts it.
+        The accuracies, with the keys of `predicted_accuracy`, which predicts them.
     """
     _fit("layer", checks.instance("layer", layer, Layer).Z, language)
     checks.instance("bags", bags, Bags)

@@ -1,11 +1,11 @@
 r"""Wider and deeper Transformers with the outputs of a given one, exactly (Appendix C.2).
 
 Wen, Li, Liu, Risteski (NeurIPS 2023, arXiv 2312.01429). *Depth*: a layer (6) with ``W_V = 0`` and a network that is the
-identity, ``relu(x) - relu(-x)``, hands its input on, whatever its attention is: ``g(LN(0) + x) = x``. That takes the
-residual link and an LN that maps zero to zero. *Width*: with Q of orthonormal rows that turns the all-ones direction of
-the narrow tokens into that of the wide ones, ``LN(x Q) = LN(x) Q``, and weights exist with ``T'(X Q) = T(X) Q``. Zeros
-as further coordinates would not do: the mean that LN takes off is over all of them. What the new weights do outside of
-the narrow tokens' subspace, and the attention of the new layers, is arbitrary: here it is random.
+identity, ``relu(x) - relu(-x)``, passes its input on, whatever its attention is: ``g(LN(0) + x) = x``. It needs the
+residual link and an LN that maps zero to zero. *Width*: let Q have orthonormal rows and map the all-ones direction of
+narrow tokens to the all-ones direction of wide tokens. Then ``LN(x Q) = LN(x) Q``, and weights exist with ``T'(X Q) =
+T(X) Q``. Zeros as further coordinates would fail: LN subtracts the mean over all coordinates. The new weights are
+arbitrary outside the narrow tokens' subspace, as is the attention of new layers: here both are random.
 """
 
 from __future__ import annotations

@@ -25,16 +25,16 @@ from yzflow_bounded_dyck.transformers import Transformer, TransformerLayer, rand
 
 __all__ = ["PrunedPart", "PrunedTransformer", "indistinguishable_transformers", "prune_transformer", "room_for"]
 
-# Width of the random Transformer in units of the given one's: tokens, and two pools from which W_V's entries are taken.
+# Width of the random Transformer over the target's width: tokens, and two pools of coordinates for W_V's entries.
 _BLOCKS = 5
-# Largest weight that is looked for: n products reach n/8 on average, and all of some hundred must reach theirs.
+# Largest weight to be fitted: sums of n products reach n/8 on average, and some hundred sums must reach their weights.
 _REACH = 0.5
-# Size of the entries of W_V that values pass through, at least, as a rule.
+# Usual lower bound on the entries of W_V through which values pass.
 _PICKED = 0.7
 
 
 class _Scale(NamedTuple):
-    """Sizes of what a given layer sees; of all inputs of a radius, or of some inputs, and then as they are there."""
+    """Sizes at a target's layer: bounds for all inputs of a radius, or the actual sizes for given inputs."""
 
     token: float  # |x|
     keys: float  # |B^T (x_j - x_k)|
@@ -51,10 +51,10 @@ class PrunedTransformer:
     Attributes
     ----------
     network, random, target : Transformer
-        The pruned one, what it was pruned from, and what for. Tokens of the first two are wider: zeros are put behind
-        those of the target, as in the paper.
+        The pruned Transformer, the random one before pruning, and the Transformer to approximate. Tokens of the first
+        two are wider: the target's tokens are padded with zeros, as in the paper.
     parts : tuple of PrunedPart
-        One a layer of the random Transformer.
+        One part per layer of the random Transformer.
     """
 
     network: Transformer
@@ -93,15 +93,15 @@ class PrunedTransformer:
     def certificate_on(self, tokens: ArrayLike) -> float:
         """Bound of `error` on these inputs, from the target's states there and the norms of the errors.
 
-        For a floor of 0, as in Theorem 1, and where all inputs are known, such as the words up to a length; see
-        `bounds_on_inputs`. Never above what `certificate` says of all inputs of their size.
+        Use it for a floor of 0, as in Theorem 1, or if all inputs are known, such as the words up to a length; see
+        `bounds_on_inputs`. Never above `certificate` at the radius of the inputs.
 
         Parameters
         ----------
         tokens : (.., length, width) float
         """
         tokens = checks.finite_array("tokens", tokens)
-        self.target.states(tokens)  # refuses what is no input
+        self.target.states(tokens)  # refuses invalid inputs
         here = float(bounds_on_inputs.errors(self.target, self.network, self.parts, tokens).max())
         size = float(np.linalg.norm(tokens, axis=-1).max())
         return min(here, self.certificate(size)) if self.target.floor > 0 and size > 0 else here
@@ -170,14 +170,14 @@ def _value_norm(layer: TransformerLayer) -> float:
 
 
 def _scales(target: Transformer, radius: float) -> list[_Scale]:
-    """Scales of all inputs of a norm, from the norms of the matrices; one more for what the last layer returns."""
-    found, floor = [], target.floor
+    """Scales for all inputs of a norm, from the norms of the matrices, with a last one for the outputs."""
+    scales, floor = [], target.floor
     for layer in target.layers:
         product, value = _norm(layer.key.T @ layer.query), _value_norm(layer)
         normed = min(value * radius / floor, 1.0)
-        found.append(_Scale(radius, 2 * product * radius, product * radius, 2 * value * radius, 0.0, normed))
+        scales.append(_Scale(radius, 2 * product * radius, product * radius, 2 * value * radius, 0.0, normed))
         radius = bounds.chain_norm(layer.network.weights) * (normed + abs(layer.residual) * radius)
-    return [*found, _Scale(radius, *[np.nan] * 5)]
+    return [*scales, _Scale(radius, *[np.nan] * 5)]
 
 
 def room_for(
@@ -287,7 +287,7 @@ def _write(
 
 
 def _pass(layer: TransformerLayer, m: int) -> tuple[TransformerLayer, PrunedPart]:
-    """The identity; keys, queries and what W_V makes of coordinates that are zero stay as they were drawn."""
+    """A layer pruned to the identity; keys, queries and W_V's columns at zero coordinates keep their random entries."""
     pruned, part = _linear(layer, np.eye(m), np.arange(m), "pass", np.ones(m))
     value = layer.value.copy()
     value[:, :m] = 0
@@ -328,7 +328,7 @@ def _attend(
 
 
 def _product(layer: TransformerLayer, given: TransformerLayer) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Key and query matrices pruned so that their product is that of the given ones (Lemma 7), and its error."""
+    """Key and query matrices pruned to the given layer's product of the two (Lemma 7), and the product's error."""
     m = given.width
     wanted = given.key.T @ given.query
     kept_k, kept_q = np.zeros_like(layer.key), np.zeros_like(layer.query)

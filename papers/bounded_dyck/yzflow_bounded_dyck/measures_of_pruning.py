@@ -160,7 +160,7 @@ def certificates_hold() -> float:
 
 
 def width_law(runs: Runs, level: str) -> float:
-    """Distance of the slopes of log2 certificate against n, that of pruned Transformers and that of random sums.
+    """Distance of two slopes of log2 certificate against n: for pruned Transformers, and for random sums.
 
     Relative; medians of eight pairs of one layer at n = 10 and 18, without a fitted number.
     """

@@ -35,7 +35,7 @@ __all__ = [
     "subset_sum",
 ]
 
-# Numbers of which the best subset is searched, in time 2^12: their sums are about 1e-7 apart.
+# Numbers in an exhaustive search for the best subset, in time 2^12: subset sums are about 1e-7 apart.
 _SEARCHED = 24
 
 
@@ -52,7 +52,7 @@ def _matrix(value) -> np.ndarray:
 
 
 def is_pruning(pruned: Sequence, original: Sequence) -> bool:
-    """Whether every weight of the matrices ``pruned`` is that of ``original`` or zero (Definition 4)."""
+    """Whether every weight of ``pruned`` equals the weight of ``original`` or is zero (Definition 4)."""
     ours, theirs = (
         [checks.finite_array(name, matrix) for matrix in checks.listed(name, matrices, "be a sequence of matrices")]
         for name, matrices in (("pruned", pruned), ("original", original))

@@ -28,9 +28,9 @@ def attention_only_transformer(circuit: Circuit, *, modulus: int) -> MatchTransf
     r"""A circuit of depth E as at most 14 E layers without maps between them, strict, with positions and a blank.
 
     Each gate becomes at most 11 gates "u and not v", to which a constant one is added. In layer 2l - 1 the two inputs
-    of each gate are fetched: a head for each of the W wires that a token holds, of which all but one ask the blank
-    token, whose wires are zero. In layer 2l a head for each gate asks four tokens, which hold the pairs of bits, for
-    its output. Each l has columns of its own, so that nothing is ever erased.
+    of each gate are fetched by W heads, one for each of the W wires that a token holds. All but one of these heads
+    attend to the blank token, whose wires are zero. In layer 2l a head for each gate looks its output up in four
+    tokens, which hold the pairs of bits. Each l has columns of its own, so that nothing is ever erased.
 
     With outputs rounded to steps of at most 1/(64 W) and weights of wrong tokens of at most 1/(64 W) together, a wire
     is within 3/(128 W) of its bit and a fetched input within 1/8, whatever the depth.

@@ -80,7 +80,7 @@ def match2(*, n_tokens: int, modulus: int, error: float | None = None, scale: fl
 
     Q = c (cos theta, sin theta, 1), K = (cos theta, -sin theta, 0), the blank's K = (0, 0, s_0), V = 1, the blank's 0.
     With L = ln((1 - eta)/eta), c = (ln N + 2L)/(1 - cos(2 pi/M)) and s_0 = 1 - L/c the largest error is exactly eta.
-    L is enlarged by what rounding in float64 can do to the scores, so that eta holds for what is computed.
+    L is enlarged by a bound on the scores' rounding errors in float64, so that eta holds for the computed outputs.
 
     Parameters
     ----------

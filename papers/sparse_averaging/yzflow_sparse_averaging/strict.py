@@ -82,7 +82,7 @@ def strict_transformer(model: MatchTransformer) -> MatchTransformer:
     checks.instance("model", model, MatchTransformer)
     loose = model.transformer
     read = [_heads(layer) for layer in loose.layers]
-    bits = model.bits  # refuses what is not rounded
+    bits = model.bits  # refuses numbers without rounding
     w = model.width
     width = w + max(sum(2 * head.embedding_dim + head.value_dim for head in heads) for heads in read)
     layout = Layout((*model.layout.parts, Part("heads", width - w, FixedPoint(bits, 0))))

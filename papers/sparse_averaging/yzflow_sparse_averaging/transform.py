@@ -205,7 +205,7 @@ class Stages:
 
 
 def butterfly(length: int, h: int, root: int, prime: int, *, inverse: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Factors of each of L positions for its own number and for that of position p xor h, modulo P.
+    """Factors at each of L positions p, for the number at p and for the number at p xor h, modulo P.
 
     Forwards (u, v) -> (u + v, (u - v) w^j), backwards (u, v) -> ((u + v w^-j)/2, (u - v w^-j)/2), where j is the
     position of u in its block of 2h and w a number of order 2h.

@@ -317,7 +317,7 @@ def transition_csv(rows: Sequence[TransitionTimes]) -> str:
 
 
 def _factor(margin: float) -> str:
-    """Factor of the two sides of a condition; one that fails is never rounded to one."""
+    """Ratio of a condition's two sides as text; the ratio of a failed condition is never rounded to one."""
     return f"{margin:.3g}" if margin >= 1 else faithful(1 / margin, lambda factor: factor <= 1)
 
 

@@ -33,7 +33,7 @@ def block(x: sp.Expr, value: sp.Expr, mixed: sp.Expr, down: sp.Expr, hidden: sp.
 
 
 def widening(width: int, wider: int) -> sp.Matrix:
-    """Q of orthonormal rows that turns the all-ones direction into that of the wide tokens."""
+    """Q with orthonormal rows; it maps the all-ones direction to the all-ones direction of the wide tokens."""
     ones = sp.ones(width, wider) / sp.sqrt(width * wider)
     kept = sp.Matrix(width - 1, wider - 1, lambda i, j: int(i == j))
     return ones + _helmert(width).T * kept * _helmert(wider)

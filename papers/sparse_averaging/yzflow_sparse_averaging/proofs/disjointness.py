@@ -31,7 +31,7 @@ def intersection_rank(q: int) -> int:
 
 
 def values(b: sp.Expr) -> tuple[Scalar, Scalar]:
-    """Bob's z_{2i-1} and z_{2i}, of which Alice's set has the second where a_i = 1."""
+    """Bob's z_{2i-1} and z_{2i}; Alice's set has token 2i if a_i = 1, else token 2i - 1."""
     return -1, 2 * b - 1
 
 
@@ -53,7 +53,7 @@ def derive(
     values: Claim = values,
     allowed_error: Claim = allowed_error,
 ) -> Derivation:
-    """Disjointness by definition against the Kronecker power, its determinant and rank; what the average says."""
+    """Disjointness by definition against the Kronecker power, its determinant and rank; the decision by the average."""
     a, b = sp.symbols("a b", real=True)
     elements = sp.Symbol("q", positive=True, integer=True)
     without, with_it = values(b)

@@ -1,4 +1,4 @@
-"""Narrow first layers: the error of one of two inputs that collide, for every first layer and every q, and the least.
+"""Narrow first layers: the forced error on two colliding inputs, for every first layer and every q; the least error.
 
 Sanford, Hsu, Telgarsky (NeurIPS 2023, arXiv 2306.02896): a fully connected network needs a width of order N d'. The
 inputs z and -z, with W z = 0 and the largest |entry| 1, have the same first layer.
@@ -18,12 +18,12 @@ FREE_HIGH, FREE_LOW = sp.symbols("a b", positive=True)
 
 
 def saturated(n_tokens: sp.Expr, width: sp.Expr, dimension: sp.Expr) -> sp.Expr:
-    """Tokens at +-1 in one coordinate, at least."""
+    """Least number of tokens at +-1 in some coordinate."""
     return n_tokens - width / dimension
 
 
 def half_error(at_one: sp.Expr, q: sp.Expr) -> sp.Expr:
-    """Error that so many tokens at +-1 force for q <= N/2, if it is not 1 already."""
+    """Error forced by this number of tokens at +-1 for q <= N/2, unless it is 1."""
     return at_one / (2 * q)
 
 
@@ -54,7 +54,7 @@ def forced_error(q: sp.Expr) -> sp.Expr:
 
 
 def half_weights(high: sp.Expr, low: sp.Expr) -> tuple[Scalar, Scalar]:
-    """Weights of the sums over the q largest and the q smallest, of which ``high`` and ``low`` are not at +-1."""
+    """Weights of the sums over the q largest and q smallest entries; ``high`` and ``low`` of these are not at +-1."""
     return low / (high + low), high / (high + low)
 
 
@@ -92,7 +92,7 @@ def derive(
     tied: Claim = tied,
     error_of_sum: Claim = error_of_sum,
 ) -> Derivation:
-    """The better of two sets: where many coordinates are at +-1, and where one is; what one sum is enough for."""
+    """The better of two sets, for many entries at +-1 and for a single one; the error from one sum."""
     high, low = half_weights(FREE_HIGH, FREE_LOW)
     middle, q = sp.Symbol("c", real=True), sp.Symbol("q", positive=True)
     ones, minus_ones = q - FREE_HIGH, q - FREE_LOW
@@ -103,9 +103,9 @@ def derive(
     unused, lacking = sp.symbols("r l", nonnegative=True)
     tokens, at_one = 2 * q + unused, saturated(2 * q + unused, WIDTH, DIMENSION)
     share = half_error(at_one, q) - lost_share(tokens, WIDTH, DIMENSION)
-    others = sp.Symbol("S", real=True)  # sum of the q - 1 largest entries beside the one that is 1
+    others = sp.Symbol("S", real=True)  # sum of the q - 1 largest entries beside the entry 1
     first, second = weights(Q)
-    # The set of the largest entries, and that of the q smallest: -B/q >= -S/(q - 1), here times (q - 1).
+    # Sets of the q largest and of the q smallest entries: -B/q >= -S/(q - 1), here times (q - 1).
     largest, smallest = (1 + others) / Q, -others
     tight = -1 / (2 * Q - 1)  # every other entry
 

@@ -1,4 +1,4 @@
-"""The two layers for Match3 with m = N^(2/3): what leaks and rounding can do, for all N and M, by exact inequalities.
+"""The two layers for Match3 with m = N^(2/3): bounds on leaks and rounding for all N and M, by exact inequalities.
 
 Against the conjecture on the slides of Sanford, Hsu, Telgarsky (NeurIPS 2023, arXiv 2306.02896). N = G^3 tokens, groups
 of S = G^2 slots; both layers give one group the score lambda and all others 0.
@@ -19,7 +19,7 @@ SLOTS, TOKENS = GROUPS**2, GROUPS**3
 
 
 def leak(n_tokens: sp.Expr, slots: sp.Expr, modulus: sp.Expr) -> sp.Expr:
-    """exp(-lambda), at most: the weight of a token outside the chosen group beside one inside."""
+    """Upper bound of exp(-lambda), the weight of a token outside the chosen group relative to a token inside."""
     return 1 / (4 * n_tokens * slots * modulus)
 
 
@@ -29,12 +29,12 @@ def threshold(slots: sp.Expr) -> sp.Expr:
 
 
 def step(slots: sp.Expr) -> sp.Expr:
-    """Distance of the fixed-point numbers that outputs are rounded to, at most; at least half of it."""
+    """Largest step of the fixed-point numbers for outputs; the step is at least half of it."""
     return 1 / (2 * slots)
 
 
 def weight_error(modulus: sp.Expr) -> sp.Expr:
-    """Relative error that numerators and denominators of attention may have."""
+    """Allowed relative error of numerators and denominators of attention."""
     return 1 / (32 * modulus)
 
 
@@ -64,7 +64,7 @@ def token_width(n_tokens: sp.Expr) -> sp.Expr:
 
 
 def bits(n_tokens: sp.Expr, modulus: sp.Expr) -> tuple[sp.Expr, ...]:
-    """Three numbers of bits, the largest of which is enough: of residues, averages and positions."""
+    """Numbers of bits for residues, averages and positions; the largest is enough."""
     log_tokens = sp.log(n_tokens, 2)
     return sp.log(modulus, 2) + 4, sp.Rational(2, 3) * log_tokens + 4, log_tokens + 2
 
@@ -93,14 +93,14 @@ def derive(
     size: Claim = size,
     strict_size: Claim = strict_size,
 ) -> Derivation:
-    """Gathered numbers within 1/2 of the integer that they stand for, bits on their side of the threshold, and sizes.
+    """Gathered numbers within 1/2 of their integers, bits on their side of the threshold, and sizes.
 
-    The sizes are added up from the layers and the token that `yzflow_sparse_averaging.groups` builds for one N.
+    The sizes are sums over the layers and the token that `yzflow_sparse_averaging.groups` builds for one N.
     """
     outside = leak(TOKENS, SLOTS, MODULUS) / (1 + BELOW)  # lambda is an integer, so that it may be less
     rounding = step(SLOTS) / 2
     wrong = weight_error(MODULUS)
-    # Attention of a token of the chosen group if numerator and denominator are wrong for the worse.
+    # Attention of a token of the chosen group, at the worst errors of numerator and denominator.
     together = SLOTS + (TOKENS - SLOTS) * outside
     least, most = (1 - wrong) / ((1 + wrong) * together), (1 + wrong) / ((1 - wrong) * together)
     # S times the average at a slot: the slot's own number, and those of the same slot in G - 1 other groups.

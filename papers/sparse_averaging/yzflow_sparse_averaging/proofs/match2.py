@@ -37,7 +37,7 @@ def largest_error(odds: sp.Expr) -> sp.Expr:
 def derive(
     *, temperature: Claim = temperature, blank_score: Claim = blank_score, largest_error: Claim = largest_error
 ) -> Derivation:
-    """Both errors at their worst, and that every other case is better."""
+    """Both errors in the worst case, and a proof that no other case is worse."""
     eta = largest_error(ODDS)
     c = temperature(TOKENS, ODDS, GAP)
     blank = sp.exp(sp.expand(c * (blank_score(ODDS, c) - 1)))  # in units of exp(c)

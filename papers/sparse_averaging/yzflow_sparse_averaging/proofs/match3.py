@@ -21,7 +21,7 @@ def products(a: sp.Expr, b: sp.Expr, c: sp.Expr) -> sp.Expr:
 
 
 def gap(angle: sp.Expr) -> sp.Expr:
-    """How far scores of sums that do not vanish mod M, and of pairs with the blank, stay below that of a match."""
+    """Gap between the score of a match and the scores of nonzero sums mod M and of pairs with the blank."""
     return sp.Min(1, angle)
 
 
@@ -31,7 +31,7 @@ def temperature(n_tokens: sp.Expr, odds: sp.Expr, gap: sp.Expr) -> sp.Expr:
 
 
 def near_weight(n_tokens: sp.Expr, odds: sp.Expr) -> sp.Expr:
-    """exp(-c g) of a pair that does not match, at most, in units of a match: c g = ln(N^2 + 2N) + 2 ln o, g <= 1."""
+    """Upper bound of a non-matching pair's weight exp(-c g) over a match's: c g = ln(N^2 + 2N) + 2 ln o, g <= 1."""
     return 1 / (n_tokens * (n_tokens + 2) * odds**2)
 
 
@@ -47,7 +47,7 @@ def derive(
     near_weight: Claim = near_weight,
     blank_weight: Claim = blank_weight,
 ) -> Derivation:
-    """The identity, the one for two angles that Match2 uses, and both errors at their worst."""
+    """The identity for three angles, Match2's identity for two angles, and both errors in the worst case."""
     eta, near, blank = largest_error(ODDS), near_weight(TOKENS, ODDS), blank_weight(TOKENS, ODDS)
     zeros = blank + 2 * TOKENS * near  # with the 2N pairs of a token and the blank, whose score is 0
     ones, more = TOKENS**2 * near, sp.Symbol("k", nonnegative=True)

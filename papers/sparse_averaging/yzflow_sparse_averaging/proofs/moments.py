@@ -15,7 +15,7 @@ T = sp.Symbol("t", integer=True)
 
 
 def functional(t: sp.Expr, members: Sequence[sp.Expr]) -> sp.Expr:
-    """-prod_{j in y} (t - j)^2, of which the query holds the coefficients of t, t^2, .., t^{2q}."""
+    """-prod_{j in y} (t - j)^2; the query holds its coefficients of t, t^2, .., t^{2q}."""
     return -sp.prod([(t - j) ** 2 for j in members])
 
 

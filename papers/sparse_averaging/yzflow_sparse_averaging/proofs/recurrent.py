@@ -1,7 +1,7 @@
 """Recurrent networks: values that must be kept apart, for every q and error.
 
-Sanford, Hsu, Telgarsky (NeurIPS 2023, arXiv 2306.02896): a hidden state of order N bits. Two inputs of +-1 before the
-last token, of which a tokens are 1 in the first alone and b in the second alone, with one last token.
+Sanford, Hsu, Telgarsky (NeurIPS 2023, arXiv 2306.02896): a hidden state of order N bits. The proof compares two inputs
+of +-1 with equal last tokens: a tokens are 1 in the first input only, and b tokens in the second only.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ LESS, MORE, BEYOND = sp.symbols("b c d", nonnegative=True)
 
 
 def separated(q: sp.Expr) -> sp.Expr:
-    """Least difference of two averages, over the set that shows it best, if a token differs."""
+    """Least difference of two averages on the best set, if a token differs."""
     return 2 / q
 
 
@@ -39,7 +39,7 @@ def blocks(n_tokens: sp.Expr, q: sp.Expr) -> sp.Expr:
 
 
 def ball_bits(share: sp.Expr) -> sp.Expr:
-    """Bits a token of the number of strings that differ from one in at most this share: entropy."""
+    """Bits per token of the number of strings that differ from a string in at most this share: entropy."""
     return -(share * sp.log(share) + (1 - share) * sp.log(1 - share)) / sp.log(2)
 
 
@@ -52,11 +52,11 @@ def derive(
     blocks: Claim = blocks,
     ball_bits: Claim = ball_bits,
 ) -> Derivation:
-    """The least difference of averages, what Bob decodes, and how many values any two of which are far apart."""
+    """The least difference of averages, Bob's decoding, and the number of values that are pairwise far apart."""
     # a = b + c >= b tokens are 1 in the first input alone; the sets have q = largest - d tokens.
     a, n = LESS + MORE, sp.Symbol("N", positive=True)
     q = largest_q(n) - BEYOND
-    # All of a, all N - a - b on which both agree, and as few of b as that leaves.
+    # The set has all a tokens, then all N - a - b tokens on which the inputs agree, then as few of the b as needed.
     crowded = a - (q - (n - LESS))
     size: Scalar = sp.Symbol("q", positive=True)
     rest, value = sp.symbols("r z", real=True)

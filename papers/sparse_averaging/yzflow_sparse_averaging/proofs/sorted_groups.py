@@ -19,7 +19,7 @@ TOKENS = ALIKE + REST
 
 
 def least(largest_before: sp.Expr) -> sp.Expr:
-    """The least residue that a group can own, after one with this largest residue."""
+    """The least residue that a group can own, if the group before it has this largest residue."""
     return largest_before + 1
 
 
@@ -29,27 +29,27 @@ def triples(groups: sp.Expr) -> sp.Expr:
 
 
 def digit_leak(n_tokens: sp.Expr) -> sp.Expr:
-    """Weight of a token that differs in a higher digit, at most."""
+    """Largest weight of a token that differs in a higher digit."""
     return 1 / (8 * n_tokens)
 
 
 def digit_step(n_tokens: sp.Expr) -> sp.Expr:
-    """Distance of the numbers that shares of digits are rounded to, at most."""
+    """Largest step of the fixed-point numbers for shares of digits."""
     return 1 / (2 * n_tokens)
 
 
 def gather_leak(n_tokens: sp.Expr, modulus: sp.Expr) -> sp.Expr:
-    """Weight of a token outside the group (or not its last one), at most."""
+    """Largest weight of a token outside the group (or of a token that is not its last)."""
     return 1 / (8 * n_tokens * modulus)
 
 
 def gather_step(group_size: sp.Expr) -> sp.Expr:
-    """Distance of the numbers that gathered residues are rounded to, at most."""
+    """Largest step of the fixed-point numbers for gathered residues."""
     return 1 / (2 * group_size)
 
 
 def report_leak(n_tokens: sp.Expr) -> sp.Expr:
-    """Weight of the token without a triple beside one that is asked for, at most; others have its square."""
+    """Largest weight of the token without a triple, relative to a wanted token; other tokens have its square."""
     return 1 / (8 * n_tokens**2)
 
 
@@ -59,12 +59,12 @@ def report_threshold(n_tokens: sp.Expr) -> sp.Expr:
 
 
 def report_step(n_tokens: sp.Expr) -> sp.Expr:
-    """Distance of the numbers that these averages are rounded to, at most."""
+    """Largest step of the fixed-point numbers for the report's averages."""
     return 1 / (4 * n_tokens)
 
 
 def weight_error(n_tokens: sp.Expr, modulus: sp.Expr) -> sp.Expr:
-    """Relative error that numerators and denominators of attention may have."""
+    """Allowed relative error of numerators and denominators of attention."""
     return 1 / (32 * n_tokens * modulus)
 
 
@@ -89,7 +89,7 @@ def digits(n_tokens: sp.Expr, modulus: sp.Expr) -> sp.Expr:
 
 
 def dimension(n_tokens: sp.Expr, modulus: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
-    """Two widths, the larger of which is m at most: of groups, and of codes of prefixes."""
+    """Widths for groups and for codes of prefixes; m is at most the larger."""
     return sp.sqrt(n_tokens) + 3, sp.ceiling(sp.log(modulus * n_tokens, 2))
 
 
@@ -99,7 +99,7 @@ def token_width(n_tokens: sp.Expr) -> sp.Expr:
 
 
 def bits(n_tokens: sp.Expr, modulus: sp.Expr) -> tuple[sp.Expr, ...]:
-    """Two numbers of bits, the larger of which is enough: of residues, and of averages."""
+    """Numbers of bits for residues and for averages; the larger is enough."""
     log_tokens = sp.log(n_tokens, 2)
     return sp.log(modulus, 2) + log_tokens / 2 + 5, log_tokens + 5
 
@@ -122,9 +122,9 @@ def derive(
     dimension: Claim = dimension,
     token_width: Claim = token_width,
 ) -> Derivation:
-    """The lemma on diagonals, that all counts, residues and bits are right after rounding, and sizes.
+    """The lemma on diagonals; exact counts, residues and bits after rounding; and the sizes.
 
-    The sizes are added up from the layers and the token that `yzflow_sparse_averaging.sorted_groups` builds for one N.
+    The sizes are sums over the layers and the token that `yzflow_sparse_averaging.sorted_groups` builds for one N.
     """
     a, b, c, further = sp.symbols("a b c k", nonnegative=True)  # largest residues of three groups
     highest = a + b + c

@@ -1,4 +1,4 @@
-"""The strict model, d = m and linear queries, keys and values: sizes of what is built, one layer by its bits, copies.
+"""The strict model, d = m and linear queries, keys and values: the constructions' sizes, one layer by its bits, copies.
 
 Against the conjecture on the slides of Sanford, Hsu, Telgarsky (NeurIPS 2023, arXiv 2306.02896), and beside their
 theorem on one layer. The constructions are `yzflow_sparse_averaging.strict`, `.power_sums` and `.circuits`.
@@ -27,7 +27,7 @@ def transform_width(n_tokens: sp.Expr) -> sp.Expr:
 
 
 def transform_size(n_tokens: sp.Expr) -> sp.Expr:
-    """m H D of it, at most."""
+    """Upper bound of the strict transform's m H D."""
     return 16 * (sp.log(n_tokens, 2) + 1) * (sp.log(n_tokens, 2) + 4)
 
 
@@ -42,7 +42,7 @@ def groups_size(n_tokens: sp.Expr) -> sp.Expr:
 
 
 def sorted_width(n_tokens: sp.Expr, modulus: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
-    """Two widths, the larger of which is m = d of sorted groups at most: for scores of groups, and of codes."""
+    """Widths for scores of groups and of codes; m = d of sorted groups is at most the larger."""
     root = sp.sqrt(n_tokens)
     return 14 * root + 34, 8 * root + 28 + 6 * sp.ceiling(sp.log(modulus * n_tokens, 2))
 
@@ -58,22 +58,22 @@ def base(n_tokens: sp.Expr, prime: sp.Expr) -> sp.Expr:
 
 
 def step(n_tokens: sp.Expr) -> sp.Expr:
-    """Distance of the numbers that means are rounded to, at most."""
+    """Largest step of the fixed-point numbers for means."""
     return 1 / (2 * n_tokens)
 
 
 def copies(n_tokens: sp.Expr) -> sp.Expr:
-    """How often a token's own residue is in the sums besides its being one of all tokens."""
+    """Number of further copies of a token's own residue in the sums, beside the token itself."""
     return n_tokens
 
 
 def bits(n_tokens: sp.Expr, prime: sp.Expr, dimension: sp.Expr) -> sp.Expr:
-    """p of one layer that averages, at most."""
+    """Upper bound of the averaging layer's p."""
     return 2 * n_tokens / dimension * sp.log(2 * n_tokens * prime, 2) + 5
 
 
 def message(dimension: sp.Expr) -> sp.Expr:
-    """Numbers that Alice sends of a head of one strict layer: her mean of d' = m numbers, and her sum's logarithm."""
+    """Numbers that Alice sends for a head of a strict layer: her mean of d' = m numbers, and her sum's logarithm."""
     return dimension + 1
 
 
@@ -83,12 +83,12 @@ def least_product(n_tokens: sp.Expr) -> sp.Expr:
 
 
 def wrong_weight(wires: sp.Expr) -> sp.Expr:
-    """Weight of all wrong tokens together beside the right one, at most, without maps between layers."""
+    """Largest total weight of all wrong tokens, relative to the right token, without maps between layers."""
     return 1 / (64 * wires)
 
 
 def fine_step(wires: sp.Expr) -> sp.Expr:
-    """Distance of the numbers that outputs are rounded to there, at most."""
+    """Largest step of the fixed-point numbers for outputs, without maps between layers."""
     return 1 / (64 * wires)
 
 
@@ -135,7 +135,7 @@ def derive(
     newton: Claim = newton,
     average: Claim = average,
 ) -> Derivation:
-    """Widths added up from the layers and tokens that are built; digits, rounding and own residue of one layer."""
+    """Widths as sums over the built layers and tokens; digits, rounding and own residue of one layer."""
     r, code, place, gates, digits = sp.symbols("r c D g b", positive=True)
     G, lower = 1 + sp.Symbol("g", nonnegative=True), sp.Symbol("y", nonnegative=True)
 

@@ -120,7 +120,7 @@ def train_qsa(
         If an argument is invalid, or ``checkpoint`` is of another run or another file. A damaged one is set aside as
         ``*.damaged``, with a warning, and training starts again.
     DivergenceError
-        If the loss stops being finite; its ``trajectory`` is the dataset of what was recorded.
+        If the loss stops being finite; its ``trajectory`` is the dataset recorded so far.
     """
     arguments = {name: value for name, value in locals().items() if name not in ("checkpoint", "progress")}
     progress, path = checks.flag("progress", progress), files.checkpoint(checkpoint)

@@ -61,12 +61,12 @@ def _check_length(setting: Setting, peak: float) -> None:
 
 
 def _checked(panels: Panels) -> Panels:
-    """Panels whose settings are those of their flows, and whose training is the one that t* is about.
+    """Panels, after a check that each setting fits its flows, and that t* holds for the training.
 
     Raises
     ------
     ValueError
-        If they are others.
+        If a panel fails the check.
     """
     panels = checks.listed("panels", panels, "be a sequence of pairs (Setting, decoder -> trajectory)")
     if not panels:

@@ -18,7 +18,7 @@ from yzflow.papers.scan_and_snap.settings import PAPER
 
 # The levels at which every option is, or at which runs are drawn.
 _SHOWN = ("modified steps", "full steps", "SGD")
-# Dark and light by turns, so that a print without colours tells them apart; each has a sign besides.
+# Dark and light colours in turn, for prints without colours; each verdict has a sign, too.
 _COLOURS = {
     Fate.HOLDS: (BLUE, "white"),
     Fate.LATER: ("#8FCBEE", "black"),
@@ -75,7 +75,7 @@ def _panel(axes: Axes, part: xr.Dataset) -> None:
 
 
 def _asked(part: xr.Dataset) -> xr.Dataset:
-    """The checks that are asked under some option: another is no row. An option is a column of all panels, though."""
+    """The checks that run under some option, one row each; but every option is a column of all panels."""
     return part.isel(check=np.flatnonzero((part["verdict"] != Fate.NOT_ASKED).any("option").values))
 
 
@@ -102,7 +102,7 @@ def survival(table: xr.Dataset) -> Figure:
     panels = [(setting, level, _asked(drawn.sel(setting=setting, level=level)))
               for setting in chosen for level in levels]  # fmt: skip
     rows = [part.sizes["check"] for *_, part in panels]
-    # As narrow as a page is, since what is shown smaller cannot be read; a row of options' names for each setting.
+    # As narrow as a page: a wider picture would be scaled down and illegible. Each setting has a row of option names.
     width, height = 0.2 * drawn.sizes["option"] + 3.4, 0.2 * sum(rows) + 0.3 * len(rows) + 2.8 * len(chosen) + 0.7
     figure = canvas(figsize=(max(width, 7.6), height))
     stack = figure.subplots(len(panels), 1, squeeze=False, height_ratios=rows)[:, 0]

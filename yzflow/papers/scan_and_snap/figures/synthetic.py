@@ -91,7 +91,7 @@ def _adam_runs(
 
 
 def _rates(eta_y: Sequence[float], eta_z: Sequence[float] | None) -> list[dict[str, Any]]:
-    """All pairs of rates; equal ones where there is no eta_Z."""
+    """All pairs of rates; equal rates if there is no eta_Z."""
     return [{"eta_y": one, "eta_z": other} for one in eta_y for other in ((one,) if eta_z is None else eta_z)]
 
 
@@ -127,12 +127,12 @@ def _checked(runs: Runs) -> Runs:
 
 
 def _training_of(run: Trajectory) -> dict[str, Any]:
-    """The parameters of a run but for how long it is and what is recorded."""
+    """The parameters of a run without its length and its recording."""
     return {name: value for name, value in run.parameters.items() if name not in ("steps", "record_every")}
 
 
 def _rows(parts: Sequence[Trajectory]) -> tuple[xr.DataArray, int]:
-    """Attention at the steps that are shown, (time, next_token, token), and how many of them are of the first part."""
+    """Attention at the shown steps, (time, next_token, token), and the number of shown steps in the first part."""
     first, *further = (part.dataset["attention"] for part in parts)
     last = int(first["time"][-1])
     rows = [first.sel(time=[time for time in _ROWS if time < last] + [last])]
@@ -144,7 +144,7 @@ def _rows(parts: Sequence[Trajectory]) -> tuple[xr.DataArray, int]:
     return xr.concat(rows, "time"), rows[0].sizes["time"]
 
 
-# The name of an empty row, after which the rows are of a run that is shown at fewer steps.
+# The name of an empty row; the rows after it show a longer run at fewer steps.
 _BREAK = "⋮"
 
 
@@ -196,7 +196,7 @@ def _own_shares(run: Trajectory, at: int) -> list[np.ndarray]:
 
 
 def _settled(run: Trajectory) -> int:
-    """The step from which attention stays within a tenth of its change over the run of where it ends."""
+    """First step after which attention stays near its end: within a tenth of its change over the run."""
     shares = run.dataset["attention"].values
     distance = np.abs(shares - shares[-1]).sum(axis=(1, 2))
     return int(run.dataset["time"].values[np.flatnonzero(distance > 0.1 * distance[0]).max() + 1])
