@@ -149,7 +149,7 @@ def test_in_balls_the_logit_falls_until_it_is_trapped():
 @pytest.mark.slow
 @pytest.mark.parametrize("sizes", [(2, 3), (3, 4), (2, 10)])
 def test_w_falls_like_the_power_that_is_proved(sizes):
-    """From the integrator in ln t: w (ln t)^alpha settles, and the exponent's excess is that of the next orders."""
+    """From the integrator in ln t: w (ln t)^alpha settles, and the next orders explain the exponent's excess."""
     k, m = sizes
     s = np.array([1e2, 1e3, 1e4])
     flow = late_flow(s, n_classes=k, vocab_size=m, n_distinct=1, rtol=1e-9)

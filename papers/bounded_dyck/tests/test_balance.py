@@ -225,7 +225,7 @@ def test_residual_is_the_spread_over_closing_queries(k, depth, seed, shift):
     # Neither a row's level nor a shift of a state for all queries is seen.
     Z += rng.normal(size=(language.n_states, 1)) + rng.normal(size=language.n_states)
     assert balance.residual(Z, language) < 1e-12
-    # Queries that say themselves what is next, or that follow an empty stack, do not count.
+    # Queries that alone decide the next token, or that follow an empty stack, do not count.
     closing = balance.queries(language)
     others = np.setdiff1d(np.arange(language.n_states), closing)
     Z[others] = rng.normal(size=(others.size, language.n_states))

@@ -19,7 +19,7 @@ KINDS = ("prefix", "word")
 
 
 def parse(language, brackets):
-    """(unmatched types, state) after each bracket; None for what is no prefix."""
+    """(unmatched types, state) after each bracket; None if the brackets are no prefix."""
     stack, history = [], []
     for bracket in brackets:
         kind = int(bracket) // 2

@@ -83,7 +83,7 @@ def times(factor):
     return lambda right: lambda *a, **o: factor * right(*a, **o)
 
 
-# Statement, check, and what is false: module, name, wrapper.
+# Statement, check, and the falsified function: module, name, wrapper.
 CHECKS = {
     "necessity: random vectors": ("Theorem 1, necessity", 2, balance, "balanced_layer", random_layer),
     "necessity: (11) for queries of every kind": (
@@ -343,7 +343,7 @@ CHECKS = {
 
 @functools.cache
 def verdict(number, index):
-    """The verdict of a check; kept for the right statement, of which there are several false variants."""
+    """The verdict of a check; the right statement's is cached, since it has several false variants."""
     check = statements.REGISTER[f"Bounded Dyck: {number}"].checks[index]
     return judge((check.corrected or check.printed)(Simulations(SETTING, seed=0), EXACT), check.tolerance)
 

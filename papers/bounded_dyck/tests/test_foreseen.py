@@ -22,7 +22,7 @@ CALLS = [
     ("n", lambda: pruning.prune_linear(np.eye(2), HUGE, 0)),
     ("n", lambda: pruning.prune_product(np.eye(2), HUGE, 0)),
 ]
-# By call: what is foreseen, and its bytes from the shapes of the arrays.
+# By call: the foreseen allocation, and its bytes from the shapes of the arrays.
 COUNTED = [
     (
         lambda: DYCK.sample(6, max_length=8, rng=0, kind="word", min_length=4),

@@ -180,7 +180,7 @@ def test_normalisation_moves_by_no_more_than_its_bound(seed, n, more, floor, lin
     before -= before.mean()
     change = rng.normal(size=n) * rng.choice([1e-3, 0.3, 3])
     wide = [np.concatenate([row, np.zeros(n + more)]) for row in (before, before + change)]
-    # The token's coordinates are among those that hold no value.
+    # The token's coordinates are among the coordinates without values.
     small, large = (transformers.layer_norm(row, floor) for row in wide)
     np.testing.assert_allclose(small[:n], transformers.layer_norm(before, floor), atol=1e-14)
     size = float(np.linalg.norm(change))
@@ -216,7 +216,7 @@ def test_networks_move_by_no_more_than_their_bounds(seed, sizes, scale):
     other = one + scale * other
     gaps = np.linalg.norm(network(one) - network(other), axis=1) / np.linalg.norm(one - other, axis=1)
     assert gaps.max() <= bounds.chain_norm(weights) * (1 + 1e-9)
-    # The first error sees both halves of the input; the others what is not negative.
+    # The first error sees both halves of the input; the others see non-negative inputs.
     errors = [scale * rng.normal(size=(len(weight), weight.shape[1] * (2 if t == 0 else 1)))
               for t, weight in enumerate(weights)]  # fmt: skip
     one /= np.maximum(np.linalg.norm(one, axis=1, keepdims=True), 1)
@@ -371,7 +371,7 @@ def test_bad_input_is_refused(call, message):
 
 
 def test_a_mixture_moves_by_no_more_than_its_bound():
-    """Two tokens, of which the second asks: x_0 = (0, 1) moves by ``error`` towards x_1 = (1, 0), in closed form."""
+    """Two tokens; the second is the query: x_0 = (0, 1) moves by ``error`` towards x_1 = (1, 0), in closed form."""
     slope, value = 3.0, np.array([[2.0, 0.0], [0.0, 0.0]])
     layer = SimpleNamespace(key=np.eye(2), query=slope * np.eye(2), value=value)
     part, state = SimpleNamespace(logits=np.zeros((2, 2))), np.array([[0.0, 1.0], [1.0, 0.0]])

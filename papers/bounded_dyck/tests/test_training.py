@@ -1,4 +1,4 @@
-"""Training on bounded Dyck languages: starts, what is measured of a run, and the task of sweeps."""
+"""Training on bounded Dyck languages: starts, measurements of a run, and the task of sweeps."""
 
 import numpy as np
 import pytest

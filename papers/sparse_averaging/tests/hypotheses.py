@@ -1,4 +1,4 @@
-"""Hypotheses of each statement in the slides, which the register must have: one that is dropped is seen.
+"""Hypotheses of each statement in the slides; the register must have them, and a dropped hypothesis fails a test.
 
 ``GIVEN``: statement, what the slides say, and where the register has it: an assumption of the statement or of a clause
 (its text), or words of the statement's text, errata or formulas. ``NOT_GIVEN``: what the slides leave open and the

@@ -220,7 +220,7 @@ def test_the_smallest_error_of_a_layer_of_width_n_minus_1(n, q):
     found = averaging.collision(weights, q, n_tokens=n)
     assert found.error == pytest.approx(1 / (2 * q - 1), abs=1e-12)
     assert found.error == pytest.approx(averaging.collision_error(n, q, width=n - 1), abs=1e-12)
-    # Of all sets, and not only of the one that was found.
+    # The error over all sets, not only over the returned set.
     largest = max(abs(kernel[y].mean()) for y in tasks.all_subsets(n, q))
     assert largest == pytest.approx(found.error, abs=1e-12)
 

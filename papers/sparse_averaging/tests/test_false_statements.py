@@ -48,7 +48,7 @@ def answers(right):
 
 
 class Drawn:
-    """A transformer's layers, and random numbers in place of what it computes."""
+    """A transformer's layers, with random numbers in place of its outputs."""
 
     def __init__(self, transformer, rng):
         self.layers, self.maps, self.depth, self.rng = transformer.layers, transformer.maps, transformer.depth, rng
@@ -626,7 +626,7 @@ def differences(x, modulus):
 
 @functools.cache
 def verdict(number, clause):
-    """The verdict of a check; kept for the right statement, of which there are several false variants."""
+    """The verdict of a check; the right statement's is cached, since it has several false variants."""
     clauses = statements.REGISTER[f"Sparse averaging: {number}"].clauses
     (check,) = next(one for one in clauses if one.checks and clause in (None, one.name)).checks
     runs = Simulations(SETTING, seed=0)
@@ -678,7 +678,7 @@ def test_labels_say_what_is_proved():
         assert register[number].argued and any(check.needed for check in register[number].checks)
     right = [(f"Match3, {name}", "right for every N and M") for name in ("transform", "sorted")]
     for number, clause in (*right, PUBLISHED, SLIDES):
-        # Proved, run, and what is prose in the proof is listed.
+        # The label says that it is proved and run, and lists the proof's prose.
         proof, run = (label for label in register[number].trust if label.clause == clause)
         assert proof.trust is Trust.PROVED and proof.prose and proof.holds
         assert run.trust is Trust.MEASURED and run.needed

@@ -1,4 +1,4 @@
-"""Hypotheses of the slides' statements and of ours stand in the register, and are those of what is run."""
+"""The register has the hypotheses of the slides' statements and of ours, and the runs satisfy them."""
 
 import dataclasses
 import runpy

@@ -347,7 +347,7 @@ def test_bits_of_the_moment_curve_grow_like_q_squared(n, q):
     last = curve.query_bits(np.arange(n - q, n))
     assert 0.4 * rule <= last <= 0.65 * rule
     assert curve.query_bits(np.arange(q)) < last
-    # The longest coefficient is that of t: 2 e_{2q-1}, about the square of the product of the last q positions.
+    # The longest coefficient belongs to t: 2 e_{2q-1}, about the square of the product of the last q positions.
     longest = 2 * math.prod(range(n - q + 1, n + 1)) ** 2 * sum(Fraction(1, j) for j in range(n - q + 1, n + 1))
     assert curve.number_bits() == int(longest).bit_length() + 1
 

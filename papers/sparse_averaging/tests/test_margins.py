@@ -104,7 +104,7 @@ def test_transform(n, modulus, length, prime):
 
 @pytest.mark.parametrize(("root", "modulus"), whole((1, 2), (2, 3)))
 def test_groups(root, modulus):
-    """Numbers of S slots, of which one is read; all tokens of other groups have one weight, G - 1 of them the slot."""
+    """Numbers of S slots; one is read. Tokens of other groups have equal weights, and G - 1 of them share the slot."""
     found = margins(groups.derive, g=root - 1, h=modulus - 2, e=0)
     slots, n, top = root**2, root**3, modulus - 1
     leak, error, rounding = groups.leak(n, slots, modulus), groups.weight_error(modulus), groups.step(slots) / 2

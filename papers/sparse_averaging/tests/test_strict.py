@@ -18,7 +18,7 @@ MODELS = {
 
 
 def by_matrices(model, x):
-    """The transformer from its maps and matrices alone, with no rounding but that of its maps."""
+    """The transformer from its maps and matrices alone; only its maps round."""
     X = model.tokens(x)
     for number, phi in enumerate(model.transformer.maps):
         if number:
@@ -161,7 +161,7 @@ def test_a_circuit_for_match3():
 
 
 def random_circuit(rng, n, bits, count):
-    """Random gates, the last n of which are outputs."""
+    """Random gates; the last n are outputs."""
     gates = tuple((*rng.integers(n * bits + k, size=2).tolist(), int(rng.integers(16))) for k in range(count))
     outputs = tuple(n * bits + count - n + int(i) for i in rng.permutation(n))
     return averaging.Circuit(n, bits, gates, outputs)
