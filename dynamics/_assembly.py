@@ -129,10 +129,10 @@ def _labelled(
         **(coordinates or {}),
     }
     for names_of, axis in names.AXES.items():
-        given = getattr(support.bags, names_of)
-        if given is not None:
+        known = getattr(support.bags, names_of)
+        if known is not None:
             numbers = support.present if axis == "next_token" else np.arange(len(coordinates[axis][1]))
-            whole = names.filled(given, int(numbers.max()) + 1)
+            whole = names.filled(known, int(numbers.max()) + 1)
             coordinates[f"{axis}_name"] = (
                 (axis,),
                 whole[numbers],

@@ -121,8 +121,8 @@ class Bags(Frozen):
         object.__setattr__(self, name, value)
 
     def _size(self, name: str, largest: int) -> int:
-        given = getattr(self, name)
-        return int(largest) + 1 if given is None else checks.integer(name, given, minimum=int(largest) + 1)
+        size = getattr(self, name)
+        return int(largest) + 1 if size is None else checks.integer(name, size, minimum=int(largest) + 1)
 
     def _check_target(self) -> None:
         if checks.array("target", self.target).ndim == 2:
@@ -177,14 +177,14 @@ class Bags(Frozen):
 
     def _check_names(self) -> None:
         tokens, queries = f"{self.n_tokens} contextual tokens", f"{self.n_queries} rows of Z"
-        own = {
+        checked = {
             "token_names": names.checked("token_names", self.token_names, of=tokens, least=self.n_tokens),
             "query_names": names.checked("query_names", self.query_names, of=queries, least=self.n_queries),
             "class_names": names.checked(
                 "class_names", self.class_names, of="next tokens", least=self.n_targets, most=self.vocab_size
             ),
         }
-        for name, value in own.items():
+        for name, value in checked.items():
             self._set(name, value)
 
     def __len__(self) -> int:
@@ -325,9 +325,9 @@ class Bags(Frozen):
             "query_names": (self.n_queries, self.n_queries),
             "class_names": (self.n_targets, self.vocab_size),
         }
-        given = {name: own for name, own in other.names.items() if own is not None and self.names[name] is None}
+        missing = {name: texts for name, texts in other.names.items() if texts is not None and self.names[name] is None}
         fitting: dict[str, Any] = {
-            name: tuple(names.filled(own, ends[name][0]))[: ends[name][1]] for name, own in given.items()
+            name: tuple(names.filled(texts, ends[name][0]))[: ends[name][1]] for name, texts in missing.items()
         }
         return changed(self, **fitting) if fitting else self
 
@@ -337,40 +337,40 @@ class Bags(Frozen):
 
         Two batches may not give different names to the same token, query or next token.
         """
-        parts = [checks.instance("parts", part, Bags) for part in checks.listed("parts", parts, "be batches of bags")]
+        parts = [checks.instance("parts", batch, Bags) for batch in checks.listed("parts", parts, "be batches of bags")]
         if len(parts) == 0:
             raise checks.reject("parts", "hold at least one batch", "none")
         if shares is None:
-            shares = [len(part) for part in parts]
+            shares = [len(batch) for batch in parts]
         share = checks.non_negative_array("shares", shares, ndim=1)
         share = np.ldexp(share, -np.frexp(share.max(initial=0.0))[1])  # whose sum might overflow
         if share.size != len(parts) or share.sum() <= 0:
             raise checks.reject("shares", f"be {len(parts)} numbers with a positive sum", list(share))
-        widths = {part.target.shape[1:] for part in parts}
+        widths = {batch.target.shape[1:] for batch in parts}
         if len(widths) > 1:
             raise checks.reject("parts", "have targets of one kind and width", sorted(widths))
-        starts = np.concatenate([[0], np.cumsum([part.token.size for part in parts])])
-        sizes: dict[str, Any] = {name: max(getattr(part, name) for part in parts) for name in _SIZES}
+        starts = np.concatenate([[0], np.cumsum([batch.token.size for batch in parts])])
+        sizes: dict[str, Any] = {name: max(getattr(batch, name) for batch in parts) for name in _SIZES}
         labels: dict[str, Any] = {
-            name: names.joined(name, [getattr(part, name) for part in parts]) for name in names.AXES
+            name: names.joined(name, [getattr(batch, name) for batch in parts]) for name in names.AXES
         }
         for name, size in (("token_names", sizes["n_tokens"]), ("query_names", sizes["n_queries"])):
             labels[name] = None if labels[name] is None else names.filled(labels[name], size)
         return cls(
-            np.concatenate([part.query for part in parts]),
-            np.concatenate([part.target for part in parts]),
-            np.concatenate([[0], *(part.indptr[1:] + start for part, start in zip(parts, starts, strict=False))]),
-            np.concatenate([part.token for part in parts]),
-            np.concatenate([part.count for part in parts]),
-            np.concatenate([part.weight * own for part, own in zip(parts, share / share.sum(), strict=True)]),
+            np.concatenate([batch.query for batch in parts]),
+            np.concatenate([batch.target for batch in parts]),
+            np.concatenate([[0], *(batch.indptr[1:] + start for batch, start in zip(parts, starts, strict=False))]),
+            np.concatenate([batch.token for batch in parts]),
+            np.concatenate([batch.count for batch in parts]),
+            np.concatenate([batch.weight * factor for batch, factor in zip(parts, share / share.sum(), strict=True)]),
             **sizes,
             **labels,
         )
 
     def save(self, path: str | os.PathLike) -> None:
         """Write to an ``.npz`` file, completely or not at all, with a checksum that `load` compares."""
-        own = {name: value for name, value in self.names.items() if value is not None}
-        header = {"format": _FORMAT, "sizes": self.sizes, "names": own}
+        labels = {name: value for name, value in self.names.items() if value is not None}
+        header = {"format": _FORMAT, "sizes": self.sizes, "names": labels}
         files.write(path, archive.encode(header, self.arrays, compressed=True))
 
     @classmethod
@@ -401,10 +401,10 @@ class Bags(Frozen):
                     raise error
                 held = {name: file[name] for name in file.files}
             sizes = dict(zip(_SIZES, held.pop("sizes").tolist(), strict=True))
-            own = json.loads(held.pop("names").tobytes()) if "names" in held else {}
+            labels = json.loads(held.pop("names").tobytes()) if "names" in held else {}
         except (*OTHER_ZIP, ValueError):
             raise error from None
-        bags = cls._made(path, sizes, own, {name: held.get(name) for name in _ARRAYS})
+        bags = cls._made(path, sizes, labels, {name: held.get(name) for name in _ARRAYS})
         warnings.warn(
             f"Reading the bags in {os.fspath(path)!r}, a file without a checksum: a change of it would not be noticed. "
             f"Save them again to seal them and avoid this warning.",
@@ -456,6 +456,6 @@ def _in_range(count: np.ndarray, indptr: np.ndarray) -> np.ndarray:
     if (scaled == 0).any():
         where = int(np.argmax(scaled == 0))
         bag = int(np.searchsorted(indptr, where, side="right")) - 1
-        found = f"{count[where]} at index {where} beside {largest[bag]}"
-        raise checks.reject("count", "have ratios within a bag that floating point holds", found)
+        pair = f"{count[where]} at index {where} beside {largest[bag]}"
+        raise checks.reject("count", "have ratios within a bag that floating point holds", pair)
     return scaled

@@ -158,10 +158,10 @@ def biased_sequences(
     drawn = np.sort(generator.choice(len(bags), size=n, p=bags.weight / bags.weight.sum()))
     token, count, starts = [], [], [0]
     for bag in drawn:
-        own = slice(bags.indptr[bag], bags.indptr[bag + 1])
-        share = bags.count[own] / bags.count[own].sum()
+        entries = slice(bags.indptr[bag], bags.indptr[bag + 1])
+        share = bags.count[entries] / bags.count[entries].sum()
         total = np.bincount(generator.choice(share.size, size=positions, p=share), weight, minlength=share.size)
-        token.append(bags.token[own][total > 0])
+        token.append(bags.token[entries][total > 0])
         count.append(total[total > 0])
         starts.append(starts[-1] + token[-1].size)
     options: dict[str, Any] = bags.sizes | bags.names

@@ -75,8 +75,8 @@ class Embedding(Frozen):
 
 def in_precision(embedding: Embedding, dtype: DTypeLike) -> Embedding:
     """The embedding in another precision."""
-    own = (embedding.vectors, embedding.keys, embedding.queries, embedding.values)
-    return Embedding(*(None if part is None else part.astype(dtype) for part in own))
+    arrays = (embedding.vectors, embedding.keys, embedding.queries, embedding.values)
+    return Embedding(*(None if array is None else array.astype(dtype) for array in arrays))
 
 
 def attention(bags: Bags, Z: np.ndarray) -> scipy.sparse.csr_array:
@@ -90,13 +90,13 @@ def attention(bags: Bags, Z: np.ndarray) -> scipy.sparse.csr_array:
 def attention_over_time(bags: Bags, Z: np.ndarray) -> np.ndarray:
     """The entries of `attention` at each of some Z (times, queries, tokens): (times, entries of the bags)."""
     times, queries, tokens = Z.shape
-    place, entries = np.arange(times)[:, None], bags.token.size
+    time, entries = np.arange(times)[:, None], bags.token.size
     shares = np.empty((times, entries), Z.dtype)
-    query = (bags.query + queries * place).ravel()
-    indptr = np.append((bags.indptr[:-1] + entries * place).ravel(), times * entries)
+    query = (bags.query + queries * time).ravel()
+    indptr = np.append((bags.indptr[:-1] + entries * time).ravel(), times * entries)
     token, count = np.tile(bags.token, times), np.tile(bags.count.astype(Z.dtype, copy=False), times)
-    given = (read_only(array) for array in (query, indptr, token, count, Z.reshape(-1, tokens).view()))
-    kernels.attention(*given, shares.ravel())
+    arguments = (read_only(array) for array in (query, indptr, token, count, Z.reshape(-1, tokens).view()))
+    kernels.attention(*arguments, shares.ravel())
     return shares
 
 
@@ -185,8 +185,8 @@ class Layer(Frozen):
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        given = {name: getattr(self, name) for name in ("Z", "Y", "V", "hidden")}
-        arrays = {name: _matrix(name, a) for name, a in given.items() if a is not None or name in ("Z", "Y")}
+        values = {name: getattr(self, name) for name in ("Z", "Y", "V", "hidden")}
+        arrays = {name: _matrix(name, a) for name, a in values.items() if a is not None or name in ("Z", "Y")}
         dtype = np.result_type(*arrays.values())
         for name, array in arrays.items():
             object.__setattr__(self, name, read_only(array.astype(dtype, copy=False)))
@@ -256,8 +256,8 @@ class Layer(Frozen):
             raise checks.reject("embedding", rule, f"{tokens} vectors and Z of shape {self.Z.shape}")
         width = None if values is None else len(values)
         if (None if self.V is None else self.V.shape[1]) != width:
-            found = "no V" if self.V is None else f"V of shape {self.V.shape}"
-            raise checks.reject("embedding", "have the values that V is made of", f"{width} of them and {found}")
+            shape = "no V" if self.V is None else f"V of shape {self.V.shape}"
+            raise checks.reject("embedding", "have the values that V is made of", f"{width} of them and {shape}")
 
     def __repr__(self) -> str:
         parts = [f"{name} {getattr(self, name).shape}" for name in ("V", "hidden") if getattr(self, name) is not None]
@@ -356,8 +356,8 @@ class Layer(Frozen):
         """
         arrays: tuple[np.ndarray | None, ...] = (self.Z, self.Y, self.V, self.hidden, None, None, None)
         if self.embedding is not None:
-            own = self.embedding
-            arrays = (None, self.Y, None, self.hidden, own.keys, own.queries, own.values)
+            embedding = self.embedding
+            arrays = (None, self.Y, None, self.hidden, embedding.keys, embedding.queries, embedding.values)
         return Weights(*(read_only(np.empty((0, 0), self.Y.dtype)) if array is None else array for array in arrays))
 
     def expand(self) -> Layer:
@@ -453,30 +453,30 @@ class Layer(Frozen):
         problem.loss_and_gradient(self.weights, slopes)
         if self.embedding is None:
             return moved(self, slopes)
-        V, hidden, values = (part if part.size else None for part in (slopes.V, slopes.hidden, slopes.values))
+        V, hidden, values = (slope if slope.size else None for slope in (slopes.V, slopes.hidden, slopes.values))
         embedding = replace(self.embedding, keys=slopes.keys, queries=slopes.queries, values=values)
         return replace(self, Z=slopes.Z, Y=slopes.Y, V=V, hidden=hidden, embedding=embedding)
 
 
 def moved(layer: Layer, weights: Iterable[np.ndarray]) -> Layer:
     """A layer of the same kind with other weights, of the same shapes and of finite numbers."""
-    own = Weights(*weights)
+    new = Weights(*weights)
     if layer.embedding is None:
-        return changed(layer, **{name: _matrix(name, array) for name, array in own._asdict().items() if array.size})
-    hidden = own.hidden if own.hidden.size else None
-    values = own.values if own.values.size else None
-    embedding = replace(layer.embedding, keys=own.keys, queries=own.queries, values=values)
+        return changed(layer, **{name: _matrix(name, array) for name, array in new._asdict().items() if array.size})
+    hidden = new.hidden if new.hidden.size else None
+    values = new.values if new.values.size else None
+    embedding = replace(layer.embedding, keys=new.keys, queries=new.queries, values=values)
     Z, V = embedding.matrices()
-    return replace(layer, Z=Z, Y=own.Y, V=V, hidden=hidden, embedding=embedding)
+    return replace(layer, Z=Z, Y=new.Y, V=V, hidden=hidden, embedding=embedding)
 
 
 def optional_rates(layer: Layer, eta_y: float, eta_v: float | None, eta_hidden: float | None) -> dict[str, float]:
     """Learning rates of value matrix and hidden layer, if the layer has them; ``eta_y`` in place of None."""
     rates = {}
-    for name, given, part in (("eta_v", eta_v, layer.V), ("eta_hidden", eta_hidden, layer.hidden)):
-        if part is not None:
-            rates[name] = eta_y if given is None else checks.rate(name, given)
-        elif given is not None:
+    for name, rate, matrix in (("eta_v", eta_v, layer.V), ("eta_hidden", eta_hidden, layer.hidden)):
+        if matrix is not None:
+            rates[name] = eta_y if rate is None else checks.rate(name, rate)
+        elif rate is not None:
             what = "value matrix" if name == "eta_v" else "hidden layer"
-            raise checks.reject(name, f"be None unless `init` has a {what}", given)
+            raise checks.reject(name, f"be None unless `init` has a {what}", rate)
     return rates

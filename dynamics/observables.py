@@ -47,8 +47,8 @@ class Support:
     def __init__(self, bags: Bags, n_tokens: int | None = None) -> None:
         self.bags = checks.instance("bags", bags, Bags)
         # Sparse arrays do not check that their indices are in range.
-        given = bags.n_tokens if n_tokens is None else n_tokens
-        self.n_tokens = checks.integer("n_tokens", given, minimum=bags.n_tokens)
+        size = bags.n_tokens if n_tokens is None else n_tokens
+        self.n_tokens = checks.integer("n_tokens", size, minimum=bags.n_tokens)
         self.present, self.conditional = given_next_token(bags)
         ones = np.ones(bags.token.size, dtype=np.int64)
         support = scipy.sparse.csr_array((ones, bags.token, bags.indptr), shape=(len(bags), self.n_tokens))
@@ -60,8 +60,8 @@ class Support:
 
     def attention(self, shares: scipy.sparse.csr_array) -> np.ndarray:
         """c_n, expected attention given the next token, on the pairs; ``shares`` is the attention of each bag."""
-        given = checks.of_shape("shares", shares, (len(self.bags), self.n_tokens), sparse=True)
-        product = scipy.sparse.coo_array(self.conditional @ given)
+        matrix = checks.of_shape("shares", shares, (len(self.bags), self.n_tokens), sparse=True)
+        product = scipy.sparse.coo_array(self.conditional @ matrix)
         values = np.zeros(self.token.size)
         # The product leaves out zeros.
         keys = product.row.astype(np.int64) * self.n_tokens + product.col
@@ -72,9 +72,9 @@ class Support:
     def _into(self) -> scipy.sparse.csr_array:
         """The share of each entry of the bags in each pair: (pairs, entries)."""
         bags = self.bags
-        given = scipy.sparse.coo_array(self.conditional)
-        kept = given.data > 0
-        row, bag, weight = given.row[kept], given.col[kept], given.data[kept]
+        entries = scipy.sparse.coo_array(self.conditional)
+        kept = entries.data > 0
+        row, bag, weight = entries.row[kept], entries.col[kept], entries.data[kept]
         length = np.diff(bags.indptr)[bag]
         start = np.cumsum(length) - length
         entry = np.arange(length.sum()) + np.repeat(bags.indptr[bag] - start, length)
@@ -122,8 +122,8 @@ class Support:
 def support_of(bags: Bags, n_tokens: int) -> Support:
     """The support of bags, computed once for each of them; its arrays are read-only."""
     bags = checks.instance("bags", bags, Bags)
-    found: Support = bags._once(_read_only_support, checks.integer("n_tokens", n_tokens, minimum=bags.n_tokens))
-    return found
+    support: Support = bags._once(_read_only_support, checks.integer("n_tokens", n_tokens, minimum=bags.n_tokens))
+    return support
 
 
 def _read_only_support(bags: Bags, n_tokens: int) -> Support:
@@ -200,9 +200,9 @@ def _above(attention: np.ndarray, mask: np.ndarray, thresholds: np.ndarray, star
     group = np.repeat(np.arange(lengths.size), lengths)
     row = np.arange(passed.size // max(1, passed.shape[-1])).reshape(*passed.shape[:-1], 1) * lengths.size + group
     kinds, rows = thresholds.size + 1, passed.size // max(1, passed.shape[-1]) * lengths.size
-    found = np.bincount((row * kinds + passed).ravel(), minlength=rows * kinds).reshape(rows, kinds)
+    tallies = np.bincount((row * kinds + passed).ravel(), minlength=rows * kinds).reshape(rows, kinds)
     counts = np.empty((rows, thresholds.size), np.int64)
-    counts[:, order] = found[:, :0:-1].cumsum(axis=1)[:, ::-1]
+    counts[:, order] = tallies[:, :0:-1].cumsum(axis=1)[:, ::-1]
     groups = () if starts is None else (lengths.size,)
     return counts.reshape(*passed.shape[:-1], *groups, thresholds.size)
 

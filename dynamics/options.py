@@ -35,14 +35,14 @@ def optimizer_of(options: Mapping[str, Any]) -> Optimizer:
     ``schedule`` is the decay of a `Schedule` that ends with the run: "constant", "cosine" or "linear".
     """
     checks.instance("options", options, Mapping)
-    own = {name: options.get(name, default) for name, default in OF_OPTIMIZER.items()}
-    warm_up, decay = own.pop("warm_up"), own.pop("schedule")
-    given = warm_up != OF_OPTIMIZER["warm_up"] or decay != OF_OPTIMIZER["schedule"]
+    values = {name: options.get(name, default) for name, default in OF_OPTIMIZER.items()}
+    warm_up, decay = values.pop("warm_up"), values.pop("schedule")
+    scheduled = warm_up != OF_OPTIMIZER["warm_up"] or decay != OF_OPTIMIZER["schedule"]
     return Optimizer(
         options.get("optimizer", OPTIMIZERS[0]),
         options.get("momentum", MOMENTUM),
-        schedule=_schedule(warm_up, decay) if given else None,
-        **own,
+        schedule=_schedule(warm_up, decay) if scheduled else None,
+        **values,
     )
 
 
@@ -56,29 +56,29 @@ def _schedule(warm_up: Any, decay: Any) -> Schedule:
 def objective_of(options: Mapping[str, Any]) -> Objective:
     """The objective of these options; other keys are ignored. ``normalisation`` may be "none"."""
     checks.instance("options", options, Mapping)
-    own = {name: options.get(name, default) for name, default in OF_OBJECTIVE.items()}
+    values = {name: options.get(name, default) for name, default in OF_OBJECTIVE.items()}
     words = [name or "none" for name in NORMALISATIONS]
-    if own["normalisation"] is not None:
-        kind = checks.one_of("normalisation", own["normalisation"], words)
-        own["normalisation"] = None if kind == "none" else kind
-    return Objective(**own)
+    if values["normalisation"] is not None:
+        kind = checks.one_of("normalisation", values["normalisation"], words)
+        values["normalisation"] = None if kind == "none" else kind
+    return Objective(**values)
 
 
 def unusual(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that differ from the defaults, checked."""
     optimizer, objective = optimizer_of(options), objective_of(options)
-    found = {name: options[name] for name in (*OF_OPTIMIZER, *OF_OBJECTIVE) if name in options}
-    for name in found:
+    values = {name: options[name] for name in (*OF_OPTIMIZER, *OF_OBJECTIVE) if name in options}
+    for name in values:
         for value in (optimizer, objective):
             if name != "schedule" and hasattr(value, name):
-                found[name] = getattr(value, name)
+                values[name] = getattr(value, name)
         if name == "warm_up" and isinstance(optimizer.schedule, Schedule):
-            found[name] = optimizer.schedule.warm_up
-    if "normalisation" in found:
-        found["normalisation"] = objective.normalisation or "none"
+            values[name] = optimizer.schedule.warm_up
+    if "normalisation" in values:
+        values["normalisation"] = objective.normalisation or "none"
     plain = Optimizer(optimizer.name, optimizer.momentum)
     usual = OF_OPTIMIZER | OF_OBJECTIVE | {"weight_decay": plain.weight_decay, "decoupled": plain.decoupled}
-    return {name: value for name, value in found.items() if value != usual[name]}
+    return {name: value for name, value in values.items() if value != usual[name]}
 
 
 def flow_options(options: Mapping[str, Any]) -> dict[str, Any]:

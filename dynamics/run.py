@@ -60,17 +60,17 @@ class Run:
         if dataset.attrs.get("format") != FORMAT:
             raise checks.reject("dataset", f"have the attribute format = {FORMAT!r}", dataset.attrs.get("format"))
         self.dataset = dataset
-        found = checks.mapping("events", events)
-        self.events = {name: checks.finite_array("events", times, ndim=1) for name, times in found.items()}
+        zeros = checks.mapping("events", events)
+        self.events = {name: checks.finite_array("events", times, ndim=1) for name, times in zeros.items()}
         self.call = call if call is None else checks.instance("call", call, Call)
         self.environment = checks.mapping("environment", environment)
 
     def __repr__(self) -> str:
         time = self.dataset["time"].values
-        found = ", ".join(f"{name} {times.size}" for name, times in self.events.items())
+        counts = ", ".join(f"{name} {times.size}" for name, times in self.events.items())
         return (
             f"<Run: {time.size} times from {time[0]:g} to {time[-1]:g}, states {', '.join(self.states)}"
-            + (f", events {found}" if found else "")
+            + (f", events {counts}" if counts else "")
             + ">"
         )
 
@@ -155,12 +155,12 @@ class Run:
         try:
             # Check that the names are variables: anybody can seal a file with any content.
             known = [dataset[name] for name in lists["states"]]
-            if not known or not all(isinstance(name, str) for own in lists.values() for name in own):
+            if not known or not all(isinstance(name, str) for texts in lists.values() for name in texts):
                 raise TypeError
             dataset, events = _without_events(dataset, lists.get("events", []))
         except (KeyError, TypeError, ValueError):
-            found = f"one with other parts, {os.fspath(path)!r}"
-            raise checks.reject("path", f"be {_WHAT} written by yzflow", found) from None
+            got = f"one with other parts, {os.fspath(path)!r}"
+            raise checks.reject("path", f"be {_WHAT} written by yzflow", got) from None
         return cls(dataset, call, environment, events=events)
 
 
@@ -183,5 +183,5 @@ def _with_events(dataset: xr.Dataset, events: Mapping[str, np.ndarray]) -> xr.Da
     times = np.concatenate(list(events.values()))
     if not times.size:
         return dataset
-    counts = np.array([own.size for own in events.values()])
+    counts = np.array([zeros.size for zeros in events.values()])
     return dataset.assign({_TIMES: ("event_number", times)}).assign_attrs(event_counts=counts)

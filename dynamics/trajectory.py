@@ -179,11 +179,11 @@ class Trajectory:
         >>> flow.named["attention"].sel(next_token="dog", token="loyal").dims
         ('time',)
         """
-        own = {axis: self.names(axis) for axis in names.AXES.values()}
-        if not any(own.values()):
+        texts = {axis: self.names(axis) for axis in names.AXES.values()}
+        if not any(texts.values()):
             raise ValueError("`named` needs names: give `token_names` or `class_names` to the data")
-        whole = {axis: [one or str(n) for one, n in zip(given, self.dataset[axis].values, strict=True)]
-                 for axis, given in own.items() if given is not None}  # fmt: skip
+        whole = {axis: [label or str(n) for label, n in zip(labels, self.dataset[axis].values, strict=True)]
+                 for axis, labels in texts.items() if labels is not None}  # fmt: skip
         return self.dataset.drop_vars([f"{axis}_name" for axis in whole]).assign_coords(whole)
 
     def names(self, axis: str) -> list[str] | None:
@@ -302,8 +302,8 @@ class Trajectory:
 
     def _per_next_token(self) -> dict[str, xr.DataArray]:
         """Coordinates of a measure over times and next tokens."""
-        own = ("time", "next_token", "next_token_name")
-        return {name: self.dataset[name] for name in own if name in self.dataset.coords}
+        keys = ("time", "next_token", "next_token_name")
+        return {name: self.dataset[name] for name in keys if name in self.dataset.coords}
 
     def surviving_tokens(self, next_token: int | str, threshold: float) -> np.ndarray:
         """Distinct tokens of next token n whose attention c_nl is above ``threshold`` at the last time."""
@@ -312,9 +312,9 @@ class Trajectory:
         if self._starts is None:
             shares, distinct = (self._at("next_token", next_token, final[name]) for name in ("attention", "distinct"))
             return self.dataset["token"].values[(shares.values > threshold) & distinct.values]
-        own = self._entries(next_token)
+        entries = self._entries(next_token)
         above = (final["attention"].values > threshold) & final["distinct"].values
-        return final["entry_token"].values[own][above[own]]
+        return final["entry_token"].values[entries][above[entries]]
 
     def growth_factor(self, next_token: int | str, token: int | str) -> xr.DataArray:
         """``chi_l(t) = exp(2 (z_l(t) - z_l(0)))`` of Theorem 3 over time, with z_l(0) the first recorded state."""
@@ -420,11 +420,11 @@ class Trajectory:
     def _pair(self, name: str, next_token: int | str, token: int | str) -> xr.DataArray:
         """A variable of a table of pairs, at one pair."""
         token = self.number("token", token)
-        own = self._entries(next_token)
-        tokens = self.dataset["entry_token"].values[own]
+        entries = self._entries(next_token)
+        tokens = self.dataset["entry_token"].values[entries]
         if token not in tokens:
             raise checks.reject("token", f"occur with next token {next_token}", token)
-        return self.dataset[name].isel(entry=own.start + int(np.searchsorted(tokens, token)), drop=True)
+        return self.dataset[name].isel(entry=entries.start + int(np.searchsorted(tokens, token)), drop=True)
 
     def _logit(self, next_token: int | str, token: int | str) -> xr.DataArray:
         query = int(self._at("next_token", next_token, self.dataset["query_of"]))
@@ -446,8 +446,8 @@ class Trajectory:
         if name == "z" and query < 0:
             raise checks.reject("next_token", "have a single query", f"{next_token}, which has several")
         if self._starts is not None:
-            own = self._entries(next_token)
-            parts = (self.dataset[key].values[..., own] for key in ("entry_token", "distinct", name))
+            entries = self._entries(next_token)
+            parts = (self.dataset[key].values[..., entries] for key in ("entry_token", "distinct", name))
             return tuple(parts)
         shares = self._at("next_token", next_token, self.dataset["attention"]).values
         columns = np.flatnonzero((shares > 0).any(axis=0))

@@ -36,14 +36,14 @@ def folder() -> Path:
 
 def names() -> dict[str, str]:
     """Name of each example -> the first line of its description."""
-    found = {}
+    lines = {}
     for file in sorted(folder().iterdir()):
         if file.suffix == ".py":
             text = file.read_text(encoding="utf-8").split('"""')
-            found[file.stem] = text[1].splitlines()[0] if len(text) > 1 else ""
+            lines[file.stem] = text[1].splitlines()[0] if len(text) > 1 else ""
         elif file.suffix == ".toml":
-            found[file.name] = file.read_text(encoding="utf-8").splitlines()[0].lstrip("# ")
-    return found
+            lines[file.name] = file.read_text(encoding="utf-8").splitlines()[0].lstrip("# ")
+    return lines
 
 
 def of_studies(name: str) -> bool:

@@ -47,9 +47,9 @@ def options(paper: str | None = None) -> list[dict[str, Any]]:
     """The options of `yzflow.survival`: name, paper, description, and levels. For ``paper`` see `statements`."""
     rooms = [room for _, room in parts.parts("survival")]
     entries = [
-        {"name": one.name, "paper": room.paper, "line": one.text, "levels": list(one.levels)}
+        {"name": option.name, "paper": room.paper, "line": option.text, "levels": list(option.levels)}
         for room in rooms
-        for one in room.options
+        for option in room.options
     ]
     return _of(paper, entries)
 
@@ -63,7 +63,7 @@ def figures(paper: str | None = None) -> list[dict[str, Any]]:
     from yzflow.figures.finding import of_studies
     from yzflow.figures.registry import entries as known
 
-    own = [("", entry) for entry in known().values()]
+    pairs = [("", entry) for entry in known().values()]
     entries = [
         {
             "name": entry.name,
@@ -76,7 +76,7 @@ def figures(paper: str | None = None) -> list[dict[str, Any]]:
             "trained_by": entry.trained_by,
             "takes": list(entry.takes),
         }
-        for study, entry in [*own, *of_studies().values()]
+        for study, entry in [*pairs, *of_studies().values()]
     ]
     order = list(dict.fromkeys(entry["paper"] for entry in entries))
     return _of(paper, sorted(entries, key=lambda entry: order.index(entry["paper"])))
@@ -86,13 +86,13 @@ def papers() -> list[dict[str, Any]]:
     """The papers: name, slug, reference, levels, and how many statements each has."""
     return [
         {
-            "name": one.name,
-            "slug": one.slug,
-            "reference": one.reference,
-            "levels": list(one.levels),
-            "statements": len(one.statements),
+            "name": paper.name,
+            "slug": paper.slug,
+            "reference": paper.reference,
+            "levels": list(paper.levels),
+            "statements": len(paper.statements),
         }
-        for one in table.papers().values()
+        for paper in table.papers().values()
     ]
 
 
@@ -100,11 +100,11 @@ def text(entries: Sequence[dict[str, Any]]) -> list[str]:
     """A line for each entry under the name of its paper, of 100 columns at most."""
     lines: list[str] = []
     for paper in dict.fromkeys(entry["paper"] for entry in entries):
-        own = [entry for entry in entries if entry["paper"] == paper]
+        chosen = [entry for entry in entries if entry["paper"] == paper]
         lines += [""] * bool(lines) + [paper]
-        names = [entry["name"].removeprefix(f"{paper}: ") for entry in own]
+        names = [entry["name"].removeprefix(f"{paper}: ") for entry in chosen]
         width = max(map(len, names))
-        lines += [clipped(f"  {name:{width}}  {entry['line']}") for name, entry in zip(names, own, strict=True)]
+        lines += [clipped(f"  {name:{width}}  {entry['line']}") for name, entry in zip(names, chosen, strict=True)]
     return lines
 
 

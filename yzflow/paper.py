@@ -59,11 +59,11 @@ class Later:
         if hasattr(module, name) or not hasattr(module, "__path__"):
             return getattr(module, name)
         names = sorted(info.name for info in pkgutil.iter_modules(module.__path__) if not info.name.startswith("_"))
-        held = {one: getattr(importlib.import_module(f"{where}.{one}"), name, None) for one in names}
-        found = {one: part for one, part in held.items() if part is not None}
-        if found and all(isinstance(part, tuple) for part in found.values()):
-            return tuple(entry for part in found.values() for entry in part)
-        return found
+        attributes = {child: getattr(importlib.import_module(f"{where}.{child}"), name, None) for child in names}
+        present = {child: attribute for child, attribute in attributes.items() if attribute is not None}
+        if present and all(isinstance(attribute, tuple) for attribute in present.values()):
+            return tuple(entry for attribute in present.values() for entry in attribute)
+        return present
 
 
 def later(reference: str) -> Any:
@@ -232,8 +232,8 @@ def _check_statements(paper: Paper, given: tuple[Statement, ...]) -> None:
     from theory.layout import check_statements
     from theory.statements import Statement
 
-    for one in given:
-        checks.instance("statements", one, Statement, rule="be Statements")
+    for statement in given:
+        checks.instance("statements", statement, Statement, rule="be Statements")
     check_statements(given, paper.of, paper.levels)
 
 
@@ -252,9 +252,9 @@ def _check_entries(paper: Paper, given: tuple[Any, ...]) -> None:
 
 
 def _check_paper(paper: Paper, *given: Any) -> None:
-    for one in given:
-        if getattr(one, "paper", paper.of) != paper.of:
-            raise checks.reject("paper", f"be {paper.of} in its own parts", repr(one.paper))
+    for entry in given:
+        if getattr(entry, "paper", paper.of) != paper.of:
+            raise checks.reject("paper", f"be {paper.of} in its own parts", repr(entry.paper))
 
 
 def _check_function(name: str, paper: Paper, given: Any) -> None:

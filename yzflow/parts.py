@@ -32,17 +32,17 @@ def of_papers(compute: Callable[[], _Kept]) -> Callable[[], _Kept]:
 
 def collected(name: str) -> dict[str, Any]:
     """Name -> entry, for the parts with this name of all papers; a name that is taken gets the slug as prefix."""
-    found: dict[str, Any] = {}
+    entries: dict[str, Any] = {}
     for paper, part in parts(name):
         for entry in part:
-            key = entry.name if entry.name not in found else f"{paper.slug}_{entry.name}"
-            found[key] = entry if key == entry.name else replace(entry, name=key)
-    return found
+            key = entry.name if entry.name not in entries else f"{paper.slug}_{entry.name}"
+            entries[key] = entry if key == entry.name else replace(entry, name=key)
+    return entries
 
 
 def part_of(paper: str, name: str) -> Any:
     """A part of the paper with this name in the register; None if there is no such paper or part."""
-    return next((part for found, part in parts(name, only=paper)), None)
+    return next((part for owner, part in parts(name, only=paper)), None)
 
 
 def parts(name: str, *, only: str | None = None) -> Iterator[tuple[Any, Any]]:
@@ -65,8 +65,8 @@ def parts(name: str, *, only: str | None = None) -> Iterator[tuple[Any, Any]]:
 
 def paper_of(name: str) -> Any:
     """The paper with a name, as a person writes it; ValueError with the known names if there is none."""
-    found = papers.named(checks.instance("paper", name, str))
-    if found is None:
-        known = sorted(one.name for one in papers.papers().values())
+    paper = papers.named(checks.instance("paper", name, str))
+    if paper is None:
+        known = sorted(entry.name for entry in papers.papers().values())
         raise checks.reject("paper", f"be one of {', '.join(known)}{distributions.more(name)}", checks.brief(name))
-    return found
+    return paper

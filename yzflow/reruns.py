@@ -201,7 +201,7 @@ def _dataset(path: Path, progress: bool, given: Mapping[str, Any]) -> RerunRepor
         raise checks.reject("path", "hold the call that made it", f"{path}, {what} without")
     field = tuple(_of_field(result.parameters)) if isinstance(result, Trajectory) else ()
     again = call.make(progress=progress, **given)
-    then, now = (one.saved if isinstance(one, Run) else one.dataset for one in (result, again))
+    then, now = (made.saved if isinstance(made, Run) else made.dataset for made in (result, again))
     report = _report(path, f"{what} of {call.function}", then, now, result.environment)
     return replace(report, factors=(*report.factors, *_of_code(call), *field))
 
@@ -258,7 +258,7 @@ def _of_field(parameters: Mapping[str, Any]) -> Iterator[Factor]:
         raise checks.reject("decoder", rule, repr(name)) from error
     yield from _changed(code, _code_of_field(now))
     for part in ("module", "functions"):
-        was, here = (one.get(part) or "none" for one in (then, now))
+        was, here = (record.get(part) or "none" for record in (then, now))
         if was != here:
             yield Factor(f"{part} of {name}", was, here)
 
@@ -270,15 +270,15 @@ def _code_of_field(origin: Mapping[str, str]) -> Code:
 
 def saved_table(path: Path) -> tuple[str, xr.Dataset, Callable[..., xr.Dataset]]:
     """Kind of a file of a sweep or of a survival table, its content, and its maker; ValueError for any other file."""
-    found = sealed.kind_of(path)
-    if found == "yzflow-sweep-1":
+    kind = sealed.kind_of(path)
+    if kind == "yzflow-sweep-1":
         runs = load_sweep(path)
         return f"a sweep of {_said(path, runs, 'task')}", runs, _sweep
-    if found == "yzflow-survival-1":
+    if kind == "yzflow-survival-1":
         table = load_survival(path)
         return f"a survival table of {_said(path, table, 'paper')}", table, _survival
     rule = "be a trajectory, a run of an open flow, a sweep or a survival table"
-    raise checks.reject("path", rule, f"{sealed.kinds()[found]}, {os.fspath(path)!r}")
+    raise checks.reject("path", rule, f"{sealed.kinds()[kind]}, {os.fspath(path)!r}")
 
 
 def _said(path: Path, dataset: xr.Dataset, name: str) -> str:
@@ -308,12 +308,12 @@ def _sweep(runs: xr.Dataset, progress: bool, task: Any = None) -> xr.Dataset:
     name = str(runs.attrs["task"])
     configuration = _said_as_json(runs.attrs, "configuration", "grid", "seeds")
     _said_as_json(runs.attrs, "content")
-    own = of_a_file(name) if task is None else resolve(task)
-    if own.name != name:
-        raise checks.reject("task", f"be {name}, whose runs are in the file", own.name)
+    known = of_a_file(name) if task is None else resolve(task)
+    if known.name != name:
+        raise checks.reject("task", f"be {name}, whose runs are in the file", known.name)
     with tempfile.TemporaryDirectory() as folder:
         seeds = configuration["seeds"]
-        return sweep(own, configuration["grid"], store=folder, seeds=seeds, progress=progress)
+        return sweep(known, configuration["grid"], store=folder, seeds=seeds, progress=progress)
 
 
 def _survival(table: xr.Dataset, progress: bool) -> xr.Dataset:
@@ -331,8 +331,8 @@ def _certificate(path: Path, progress: bool, flow: Any = None) -> RerunReport:
         raise sealed.another(path, "a certificate", files.read("path", path))
     evidence = distributions.bring(distributions.EVIDENCE, "making a certificate again")
     then, now = evidence.again(path, flow=flow, progress=progress)
-    leaves, found = ({**one.arrays(), **dict(_leaves(dict(one.claimed)))} for one in (then, now))
-    differences = tuple(_differences(leaves, found))
+    leaves, others = ({**made.arrays(), **dict(_leaves(dict(made.claimed)))} for made in (then, now))
+    differences = tuple(_differences(leaves, others))
     report = RerunReport(
         str(path), "a certificate", len(leaves), differences, *_factors(then.environment, environment())
     )
@@ -368,8 +368,8 @@ def _json(path: Path, progress: bool) -> RerunReport:
             raise
         rule = f"be made again where its code is imported: import {', '.join(absent)} first"
         raise checks.reject("path", rule, f"{path} ({error})") from error
-    leaves, found = (dict(_leaves({**whole, "made": None})) for whole in (content, json.loads(again)))
-    differences = tuple(_differences(leaves, found))
+    leaves, others = (dict(_leaves({**whole, "made": None})) for whole in (content, json.loads(again)))
+    differences = tuple(_differences(leaves, others))
     kind = "an audit" if function == "audit" else "a check"
     return RerunReport(str(path), kind, len(leaves), differences, *_factors(then, environment()))
 
@@ -420,40 +420,40 @@ def _leaves(node: Any, place: str = "") -> Iterator[tuple[str, Any]]:
     if isinstance(node, (dict, list)) and not node:
         yield place, type(node).__name__
     elif isinstance(node, dict):
-        for name, part in node.items():
-            yield from _leaves(part, f"{place}.{name}" if place else str(name))
+        for name, entry in node.items():
+            yield from _leaves(entry, f"{place}.{name}" if place else str(name))
     elif isinstance(node, list):
-        for i, part in enumerate(node):
-            yield from _leaves(part, f"{place}[{i}]")
+        for i, entry in enumerate(node):
+            yield from _leaves(entry, f"{place}[{i}]")
     else:
         yield place, node
 
 
 def _factors(then: Mapping[str, Any], now: Mapping[str, str]) -> tuple[tuple[Factor, ...], tuple[str, ...]]:
     """Factors that differ here, and factors that the file does not name."""
-    found, unknown = [], []
+    factors, unknown = [], []
     for name, value in now.items():
         if name == "versions":
             old, new = _versions(then.get(name)), _versions(value)
             changed = [key for key in new if key in old and old[key] != new[key]]
-            found += [Factor(f"version of {key}", old[key], new[key]) for key in changed]
+            factors += [Factor(f"version of {key}", old[key], new[key]) for key in changed]
             unknown += [f"version of {key}" for key in new if key not in old]
         elif not then.get(name):
             unknown += [_FACTORS[name]] if value else []
         elif str(then[name]) != value:
-            found.append(Factor(_FACTORS[name], str(then[name]), value))
+            factors.append(Factor(_FACTORS[name], str(then[name]), value))
     for code in read_outside(then.get("code", "")):
-        found += _changed(code)
-    return tuple(found), tuple(unknown)
+        factors += _changed(code)
+    return tuple(factors), tuple(unknown)
 
 
 def _versions(text: object) -> dict[str, str]:
     """Versions of packages; if the runs of a sweep were made with several versions, all of them."""
     try:
-        found = json.loads(str(text))
-        several = [json.loads(one) for one in found] if isinstance(found, list) else [found]
-        names = {name: None for one in several for name in one}
-        return {name: " and ".join(sorted({str(one.get(name)) for one in several})) for name in names}
+        content = json.loads(str(text))
+        several = [json.loads(entry) for entry in content] if isinstance(content, list) else [content]
+        names = {name: None for entry in several for name in entry}
+        return {name: " and ".join(sorted({str(entry.get(name)) for entry in several})) for name in names}
     except (ValueError, TypeError, AttributeError):
         return {}
 

@@ -35,11 +35,11 @@ class Script(argparse.ArgumentParser):
 
     def options(self, arguments: Sequence[str] | None = None) -> argparse.Namespace:
         """The options given, by default on the command line; creates the folder ``out``, or refuses it."""
-        given = self.parse_args(arguments)
-        if "out" in given:
+        parsed = self.parse_args(arguments)
+        if "out" in parsed:
             with self.refusing():
-                folder("--out", given.out)
-        return given
+                folder("--out", parsed.out)
+        return parsed
 
     @contextmanager
     def refusing(self) -> Iterator[None]:

@@ -56,8 +56,8 @@ class Room:
     @property
     def line(self) -> str:
         """Its subject: the first line of its module ``values`` or ``study``, read without an import."""
-        part = "values" if self._has("values") else "study"
-        module = ast.parse((self.folder / f"{part}.py").read_text(encoding="utf-8"))
+        name = "values" if self._has("values") else "study"
+        module = ast.parse((self.folder / f"{name}.py").read_text(encoding="utf-8"))
         return (ast.get_docstring(module) or "").partition("\n")[0]
 
     @cached_property
@@ -136,7 +136,7 @@ class Numbers:
                 shown += [f"  {name} {number}: {_short(row)}" for number, row in enumerate(entry)]
             else:
                 shown.append(f"  {name} = {_short(entry)}")
-        return [*shown, *(f"  unlike what is published: {one}" for one in self.differ or ())]
+        return [*shown, *(f"  unlike what is published: {difference}" for difference in self.differ or ())]
 
 
 def _short(entry: Any) -> str:
@@ -169,7 +169,7 @@ def register(package: ModuleType) -> None:
 def rooms_of(package: ModuleType) -> dict[str, Room]:
     """Name -> room, of one package."""
     parts = ("*/values.py", "*/study.py")
-    folders = {path.parent for root in package.__path__ for part in parts for path in Path(root).glob(part)}
+    folders = {path.parent for root in package.__path__ for pattern in parts for path in Path(root).glob(pattern)}
     return {folder.name: Room(f"{package.__name__}.{folder.name}", folder) for folder in sorted(folders)}
 
 
@@ -194,11 +194,11 @@ def rooms() -> dict[str, Room]:
 
     A package that cannot be imported is left out, with a warning that names it.
     """
-    found: dict[str, Room] = {}
+    known: dict[str, Room] = {}
     for package in [*_registered, *_named()]:
         for name, room in rooms_of(package).items():
-            found.setdefault(name, room)
-    return dict(sorted(found.items()))
+            known.setdefault(name, room)
+    return dict(sorted(known.items()))
 
 
 def find(name: str) -> Room:
@@ -269,8 +269,8 @@ def numbers(room: Room, *, quick: bool = False, seed: int | None = None) -> Iter
         record = chosen.run()
         differ = None
         if seed is None:
-            found = differences(kept.get("values", {}), record["values"], study)
-            differ = tuple(f"{part} is {new}, published as {old}" for part, old, new in found)
+            changes = differences(kept.get("values", {}), record["values"], study)
+            differ = tuple(f"{key} is {new}, published as {old}" for key, old, new in changes)
         yield Numbers(name, record["setting"], record["values"], True, differ=differ)
 
 

@@ -157,7 +157,7 @@ def cases(
 
         return audit(paper, quick=True)
 
-    found = [
+    tests = [
         Case("in the table", functools.partial(_in_the_table, paper)),
         Case("settings", functools.partial(_settings, paper)),
         Case("signatures", functools.partial(_signatures, paper)),
@@ -166,8 +166,8 @@ def cases(
         *_of_parts(paper),
     ]
     for name, (function, arguments) in (calls or {}).items():
-        found.append(Case(f"hostile calls: {name}", functools.partial(_hostile, name, function, arguments)))
-    return found
+        tests.append(Case(f"hostile calls: {name}", functools.partial(_hostile, name, function, arguments)))
+    return tests
 
 
 def _in_the_table(paper: Paper) -> None:
@@ -218,12 +218,12 @@ def _of_proofs(paper: Paper, mistakes: Mapping[str, tuple[Any, Mapping[str, Any]
 
 
 def _proofs(paper: Paper) -> dict[str, Callable[..., Derivation]]:
-    found = dict(paper.proofs)
+    known = dict(paper.proofs)
     for statement in paper.statements:
         for derive in statement.proofs:
-            if derive not in found.values():
-                found[f"{statement.number}: {getattr(derive, '__name__', 'derive')}"] = derive
-    return found
+            if derive not in known.values():
+                known[f"{statement.number}: {getattr(derive, '__name__', 'derive')}"] = derive
+    return known
 
 
 def _proof(derive: Callable[..., Derivation]) -> None:
@@ -344,7 +344,7 @@ def _views(paper: Paper) -> None:
 
     from yzflow.pages import live
 
-    numbers = {one.number: one for one in paper.statements}
+    numbers = {statement.number: statement for statement in paper.statements}
     views = paper.views
     assert views is not None
     for package, name in views.scripts:
@@ -359,7 +359,7 @@ def _views(paper: Paper) -> None:
 
 
 def _questions(paper: Paper) -> None:
-    numbers = {one.number for one in paper.statements}
+    numbers = {statement.number for statement in paper.statements}
     for number, (asked, answer) in paper.questions.items():
         assert number in numbers, f"there is no statement {number}"
         assert asked.strip() and answer.strip(), number
@@ -369,7 +369,7 @@ def _tasks(paper: Paper) -> None:
     from yzflow.sweeps.tasks import named
 
     for task in paper.tasks:
-        known = [one for one in named().values() if one.run is task.run]
+        known = [entry for entry in named().values() if entry.run is task.run]
         assert known, f"the task {task.name} is not found by its name"
 
 
@@ -383,21 +383,21 @@ def _signatures(paper: Paper) -> None:
     for name, function in functions.items():
         if inspect.isfunction(function):
             without = [
-                one.name
-                for one in inspect.signature(function).parameters.values()
-                if one.name != "self" and one.annotation is one.empty
+                parameter.name
+                for parameter in inspect.signature(function).parameters.values()
+                if parameter.name != "self" and parameter.annotation is parameter.empty
             ]
             assert not without, f"{name} does not say of which types {', '.join(without)} are"
             assert inspect.signature(function).return_annotation is not inspect.Signature.empty, f"{name}: no result"
 
 
 def _hostile(name: str, function: Callable[..., Any], arguments: Mapping[str, Any]) -> None:
-    found = []
+    complaints = []
     for argument in arguments:
         for label, value in HOSTILE.items():
             if wrong := _complaint(function, {**arguments, argument: value}):
-                found.append(f"{name}({argument} = {label}): {wrong}")
-    assert not found, "\n".join(found)
+                complaints.append(f"{name}({argument} = {label}): {wrong}")
+    assert not complaints, "\n".join(complaints)
 
 
 def _complaint(function: Callable[..., Any], arguments: Mapping[str, Any]) -> str:

@@ -71,13 +71,13 @@ class Batch(NamedTuple):
 
     def alone(self, group: int) -> Batch:
         """A batch of one group, if each group is a single bag."""
-        one, entries = slice(group, group + 1), slice(self.indptr[group], self.indptr[group + 1])
+        bag, entries = slice(group, group + 1), slice(self.indptr[group], self.indptr[group + 1])
         return Batch(
-            self.query[one],
-            self.target[one],
-            self.soft[one],
-            self.weight[one],
-            self.size[one],
+            self.query[bag],
+            self.target[bag],
+            self.soft[bag],
+            self.weight[bag],
+            self.size[bag],
             read_only(np.array([0, entries.stop - entries.start])),
             self.token[entries],
             self.count[entries],
@@ -96,13 +96,13 @@ class Batch(NamedTuple):
         entry = np.concatenate([[0], np.cumsum(self.size * np.diff(self.indptr))])
         cuts = np.unique(np.searchsorted(entry, np.linspace(0, entry[-1], n + 1))).tolist()
         for lo, hi in itertools.pairwise(cuts):
-            own, bags = slice(lo, hi), slice(int(bag[lo]), int(bag[hi]))
+            groups, bags = slice(lo, hi), slice(int(bag[lo]), int(bag[hi]))
             part = Batch(
-                self.query[own],
-                self.target[own],
-                self.soft[own],
+                self.query[groups],
+                self.target[groups],
+                self.soft[groups],
                 self.weight[bags],
-                self.size[own],
+                self.size[groups],
                 read_only(self.indptr[lo : hi + 1] - self.indptr[lo]),
                 self.token[self.indptr[lo] : self.indptr[hi]],
                 self.count[entry[lo] : entry[hi]],

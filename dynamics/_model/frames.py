@@ -122,6 +122,6 @@ def looked(frame: Frame, states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     states = read_only(np.ascontiguousarray(states).view())
     size = max(1, current().work // _WORK)
     for lo in range(0, len(states), size):
-        part = slice(lo, lo + size)
-        look(frame, states[part], losses[part], slopes[part])
+        rows = slice(lo, lo + size)
+        look(frame, states[rows], losses[rows], slopes[rows])
     return losses, slopes

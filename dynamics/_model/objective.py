@@ -105,13 +105,13 @@ class Objective:
     @property
     def parameters(self) -> dict[str, Any]:
         """Parameters for a record; `Objective.of` inverts this, except for insertions and terms."""
-        found: dict[str, Any] = {"criterion": self.criterion, "contrast_weight": self.contrast_weight}
+        record: dict[str, Any] = {"criterion": self.criterion, "contrast_weight": self.contrast_weight}
         for name, usual in (("label_smoothing", 0.0), ("temperature", 1.0), ("normalisation", "unit")):
             if getattr(self, name) != usual:
-                found[name] = getattr(self, name)
+                record[name] = getattr(self, name)
         if self.terms:
-            found["terms"] = [described(term) for term in self.terms]
-        return found
+            record["terms"] = [described(term) for term in self.terms]
+        return record
 
     @classmethod
     def of(cls, parameters: Mapping[str, Any]) -> Objective:
@@ -170,10 +170,10 @@ def shaped(objective: Objective, layer: _AnyKind) -> _AnyKind:
     """
     changes: dict[str, Any] = {}
     for name, usual in (("temperature", 1.0), ("normalisation", "unit")):
-        own, asked = getattr(layer, name), getattr(objective, name)
-        if asked not in (usual, own):
-            if own != usual:
-                raise checks.reject(name, f"be {own!r}, that of the start, or left out", repr(asked))
+        kept, asked = getattr(layer, name), getattr(objective, name)
+        if asked not in (usual, kept):
+            if kept != usual:
+                raise checks.reject(name, f"be {kept!r}, that of the start, or left out", repr(asked))
             changes[name] = asked
     return replace(layer, **changes) if changes else layer
 
@@ -190,7 +190,7 @@ def add_terms(objective: Objective, weights: Weights, slopes: Weights) -> None:
             raise checks.reject("terms", "return a mapping from names of weights to arrays", checks.brief(added))
         for name, array in added.items():
             if name not in Weights._fields or not getattr(weights, name).size:
-                present = ", ".join(key for key, own in weights._asdict().items() if own.size)
+                present = ", ".join(key for key, weight in weights._asdict().items() if weight.size)
                 raise checks.reject("terms", f"return names among {present}", repr(name))
             slope, array = getattr(slopes, name), np.asarray(array)
             if array.shape != slope.shape:

@@ -123,13 +123,13 @@ class Problem:
 
         Loss and gradient are linear in these weights. Each bag must be a group of its own.
         """
-        other = copy.copy(self)
+        copied = copy.copy(self)
         new = {"weight": weight, "count": self.batch.count if count is None else count}
-        other.batch = self.batch._replace(**{name: read_only(a.astype(self._dtype)) for name, a in new.items()})
-        own = np.flatnonzero(weight)
-        whole = other.batch if own.size != 1 else other.batch.alone(int(own[0]))
-        other._parts = list(whole.parts(self.rule.multiplicity.size))
-        return other
+        copied.batch = self.batch._replace(**{name: read_only(a.astype(self._dtype)) for name, a in new.items()})
+        nonzero = np.flatnonzero(weight)
+        whole = copied.batch if nonzero.size != 1 else copied.batch.alone(int(nonzero[0]))
+        copied._parts = list(whole.parts(self.rule.multiplicity.size))
+        return copied
 
     @property
     def work(self) -> int:
@@ -140,8 +140,8 @@ class Problem:
         """The arguments of the kernel in `loss_and_gradient`; None if that function does more than one call of it."""
         if len(self._parts) > 1 or not self.view.plain or self.objective.terms:
             return None
-        part = self._parts[0][0]
-        return part, part.query.size, weights, self.rule, slopes, self._none, True
+        batch = self._parts[0][0]
+        return batch, batch.query.size, weights, self.rule, slopes, self._none, True
 
     def small(self, like: Weights) -> Small | None:
         """The arguments of the kernel for small plain layers; None if the problem is not of this form."""
@@ -154,8 +154,8 @@ class Problem:
     def loss(self, weights: Weights) -> float:
         """The loss alone; ``weights`` must be read-only."""
         seen = weights if self.view.plain else self.view.forward(weights)
-        own = (seen, self.rule, self._no_slopes, self._none, False)
-        return sum(gradient.loss_and_gradient(part, part.query.size, *own) for part, _ in self._parts)
+        arguments = (seen, self.rule, self._no_slopes, self._none, False)
+        return sum(gradient.loss_and_gradient(part, part.query.size, *arguments) for part, _ in self._parts)
 
     def loss_and_gradient(self, weights: Weights, slopes: Weights, residual: np.ndarray | None = None) -> float:
         """The loss, with the gradient of J added into ``slopes``; ``weights`` must be read-only.
@@ -165,10 +165,10 @@ class Problem:
         seen, within = weights, slopes
         if not self.view.plain:
             seen, within = self.view.forward(weights), self.view.beneath(slopes)
-        own, loss = (seen, self.rule, within), 0.0
+        arguments, loss = (seen, self.rule, within), 0.0
         for part, bags in self._parts:
             kept = self._none if residual is None else residual[bags]
-            loss += gradient.loss_and_gradient(part, part.query.size, *own, kept, True)
+            loss += gradient.loss_and_gradient(part, part.query.size, *arguments, kept, True)
         if not self.view.plain:
             self.view.backward(weights, within, slopes)
         add_terms(self.objective, weights, slopes)

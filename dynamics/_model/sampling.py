@@ -243,8 +243,8 @@ def contrasted(batch: Batch, insertions: Bags, strength: float) -> Batch:
         np.empty(entries, np.int64),
         np.empty(2 * entries, dtype),
     )
-    own = (insertions.weight, insertions.indptr, insertions.token, insertions.count)
-    _contrasted(batch, own, strength, joined)
+    arrays = (insertions.weight, insertions.indptr, insertions.token, insertions.count)
+    _contrasted(batch, arrays, strength, joined)
     return Batch(*(read_only(array) for array in joined))
 
 

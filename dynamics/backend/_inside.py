@@ -71,10 +71,10 @@ def address(called: Any, arguments: tuple) -> int:
         return known
     signature = tuple(typeof(argument) for argument in arguments)
     called.compile(signature)
-    found = called.overloads[signature]
-    if found.signature.return_type != types.float64:
-        raise TypeError(f"{called.__name__} returns {found.signature.return_type}, and `call` a float64")
-    where = int(found.library.get_pointer_to_function(found.fndesc.llvm_func_name))
+    overload = called.overloads[signature]
+    if overload.signature.return_type != types.float64:
+        raise TypeError(f"{called.__name__} returns {overload.signature.return_type}, and `call` a float64")
+    where = int(overload.library.get_pointer_to_function(overload.fndesc.llvm_func_name))
     _addresses[form] = where
     return where
 
@@ -225,8 +225,8 @@ class _Cache(FunctionCache):
         """Treat kept kernels as stale also if the files of these modules changed."""
         index = self._cache_file
         files = [module.__file__ or "" for module in modules]
-        found = [os.stat(file) for file in files if os.path.exists(file)]  # not within a zip archive
-        index._source_stamp = (index._source_stamp, *((one.st_mtime, one.st_size) for one in found))
+        stats = [os.stat(file) for file in files if os.path.exists(file)]  # not within a zip archive
+        index._source_stamp = (index._source_stamp, *((stat.st_mtime, stat.st_size) for stat in stats))
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:

@@ -39,8 +39,8 @@ def _spread(builder: Any, value: Any) -> Any:
     """A row with the number in every lane."""
     if value.type == _DOUBLES:
         return value
-    one = builder.insert_element(ir.Constant(_DOUBLES, ir.Undefined), value, ir.Constant(ir.IntType(32), 0))
-    return builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES))
+    first = builder.insert_element(ir.Constant(_DOUBLES, ir.Undefined), value, ir.Constant(ir.IntType(32), 0))
+    return builder.shuffle_vector(first, first, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES))
 
 
 def _arithmetic(function: Callable, instruction: str) -> None:

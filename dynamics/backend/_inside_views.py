@@ -100,17 +100,17 @@ def underflow(_, to_zero):
         if not X86:
             return arguments[0]
         word, mask = ir.IntType(32), ir.Constant(ir.IntType(32), 0x8040)  # results, and operands
-        place = cgutils.alloca_once(builder, word)
-        pointer = builder.bitcast(place, ir.IntType(8).as_pointer())
+        slot = cgutils.alloca_once(builder, word)
+        pointer = builder.bitcast(slot, ir.IntType(8).as_pointer())
         kind = ir.FunctionType(ir.VoidType(), [pointer.type])
         store, load = (
             cgutils.get_or_insert_function(builder.module, kind, f"llvm.x86.sse.{name}")
             for name in ("stmxcsr", "ldmxcsr")
         )
         builder.call(store, [pointer])
-        before = builder.load(place)
+        before = builder.load(slot)
         others = builder.and_(before, builder.not_(mask))
-        builder.store(builder.select(arguments[0], builder.or_(before, mask), others), place)
+        builder.store(builder.select(arguments[0], builder.or_(before, mask), others), slot)
         builder.call(load, [pointer])
         return builder.icmp_unsigned("!=", builder.and_(before, mask), ir.Constant(word, 0))
 

@@ -99,12 +99,12 @@ def _named(file: Path) -> Iterator[None]:
 def _text(file: Path, what: str) -> str:
     rule = f"be {what} in UTF-8, as which it can be saved anew"
     try:
-        found = file.read_text(encoding="utf-8-sig")
+        text = file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise _refused(file, rule, f"{error.reason} at position {error.start}") from None
-    if "\0" in found:
-        raise _refused(file, rule, f"NUL at position {found.index(chr(0))}, as in UTF-16")
-    return found
+    if "\0" in text:
+        raise _refused(file, rule, f"NUL at position {text.index(chr(0))}, as in UTF-16")
+    return text
 
 
 def _lines(file: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
@@ -139,16 +139,16 @@ def _table(file: Path, delimiter: str, vocab_size: int | None) -> SequenceClasse
     head = lines[0][1] if lines else []
     if tuple(head[:2]) != _HEAD:
         raise _misread(file, head, delimiter)
-    own = 3 if head[2:3] == ["weight"] else 2
-    token_names, class_names, queries, weights, table = head[own:], [], [], [], []
+    first = 3 if head[2:3] == ["weight"] else 2
+    token_names, class_names, queries, weights, table = head[first:], [], [], [], []
     for number, row in lines[1:]:
         if len(row) != len(head):
             raise _refused(file, f"have {len(head)} cells in each line", f"{len(row)} in line {number}")
         class_names.append(row[0])
         queries.append(row[1])
         cells = [_number(file, cell, number, name) for cell, name in zip(row[2:], head[2:], strict=True)]
-        table.append(cells[own - 2 :])
-        weights.append(cells[0] if own == 3 else 1.0)
+        table.append(cells[first - 2 :])
+        weights.append(cells[0] if first == 3 else 1.0)
     if "" in token_names or "" in queries:
         raise _refused(file, "name each query and each column", "an empty name")
     size = len(token_names)
@@ -195,23 +195,23 @@ def _numbers(queries: Sequence[Any], known: Sequence[str]) -> list[Any]:
 
 def _json(file: Path, vocab_size: int | None) -> SequenceClasses:
     try:
-        given = json.loads(_text(file, "JSON"))
+        entries = json.loads(_text(file, "JSON"))
     except json.JSONDecodeError as error:
         raise _refused(file, "be JSON", f"{error.msg} in line {error.lineno}") from None
     except RecursionError:
         raise _refused(file, "be JSON", "too many brackets within each other") from None
-    if not isinstance(given, dict):
-        raise _refused(file, "hold an object of JSON", type(given).__name__)
-    for key in given:
+    if not isinstance(entries, dict):
+        raise _refused(file, "hold an object of JSON", type(entries).__name__)
+    for key in entries:
         if key not in _KEYS:
             raise _refused(file, f"have keys such as {checks.nearest(key, {k: (k,) for k in _KEYS})}", repr(key))
-    if ("probabilities" in given) == ("counts" in given) or "query" not in given:
-        raise _refused(file, "hold `query`, and either `probabilities` or `counts`", repr(sorted(given)))
-    if "counts" in given:
-        counts = checks.non_negative_array("counts", given.pop("counts"), ndim=2)
-        given["probabilities"] = _scaled(counts, counts.shape[1])
-    queries = checks.listed("query", given.pop("query"), "be a list of numbers or names of tokens")
-    own = names.checked("token_names", given.get("token_names"), of="tokens", least=0, most=2**31)
+    if ("probabilities" in entries) == ("counts" in entries) or "query" not in entries:
+        raise _refused(file, "hold `query`, and either `probabilities` or `counts`", repr(sorted(entries)))
+    if "counts" in entries:
+        counts = checks.non_negative_array("counts", entries.pop("counts"), ndim=2)
+        entries["probabilities"] = _scaled(counts, counts.shape[1])
+    queries = checks.listed("query", entries.pop("query"), "be a list of numbers or names of tokens")
+    tokens = names.checked("token_names", entries.get("token_names"), of="tokens", least=0, most=2**31)
     if vocab_size is not None:
-        given["vocab_size"] = vocab_size
-    return SequenceClasses(given.pop("probabilities"), _numbers(queries, own or ()), **given)
+        entries["vocab_size"] = vocab_size
+    return SequenceClasses(entries.pop("probabilities"), _numbers(queries, tokens or ()), **entries)

@@ -157,14 +157,14 @@ class SequenceClasses(Frozen):
     @property
     def query_names(self) -> tuple[str, ...] | None:
         """The name of the query token of each row of Z; "" if it has no name."""
-        own = self.token_names
-        return None if own is None else tuple(own[q] if q < len(own) else "" for q in self.query_tokens)
+        texts = self.token_names
+        return None if texts is None else tuple(texts[q] if q < len(texts) else "" for q in self.query_tokens)
 
     @property
     def _names(self) -> dict[str, tuple[str, ...] | None]:
         """The names of the bags, as keyword arguments of `Bags`."""
-        own = None if self.token_names is None else self.token_names[: self.n_tokens]
-        return {"token_names": own, "class_names": self.class_names, "query_names": self.query_names}
+        texts = None if self.token_names is None else self.token_names[: self.n_tokens]
+        return {"token_names": texts, "class_names": self.class_names, "query_names": self.query_names}
 
     def __repr__(self) -> str:
         return (
@@ -254,8 +254,8 @@ class SequenceClasses(Frozen):
         row = np.concatenate([[common], distinct])
         row = np.ldexp(row, -np.frexp(row.max())[1])  # the sum might overflow
         row = row / (row[0] + row[1:].sum())
-        own = 1 + distinct.size * np.arange(n_classes)[:, None] + np.arange(distinct.size)
-        token = np.concatenate([np.zeros((n_classes, 1), dtype=np.int64), own], axis=1)
+        ids = 1 + distinct.size * np.arange(n_classes)[:, None] + np.arange(distinct.size)
+        token = np.concatenate([np.zeros((n_classes, 1), dtype=np.int64), ids], axis=1)
         indptr = row.size * np.arange(n_classes + 1)
         shape = (n_classes, 1 + n_classes * distinct.size)
         probabilities = scipy.sparse.csr_array((np.tile(row, n_classes), token.ravel(), indptr), shape=shape)
@@ -342,14 +342,14 @@ class SequenceClasses(Frozen):
         )
         parts = []
         for k, size in enumerate(sizes):
-            own = slice(self._indptr[k], self._indptr[k + 1])
+            entries = slice(self._indptr[k], self._indptr[k + 1])
             # Stars and bars: stars are the positions, and bars separate the counts of the tokens.
             bars = np.array(list(itertools.combinations(range(length - 2 + size), size - 1)), dtype=np.int64)
             bars = np.pad(bars.reshape(bags[k], size - 1), ((0, 0), (1, 1)), constant_values=(-1, length - 2 + size))
             drawn = np.diff(bars, axis=1) - 1
-            chance = np.exp(gammaln(length) + (xlogy(drawn, self._data[own]) - gammaln(drawn + 1)).sum(axis=1))
+            chance = np.exp(gammaln(length) + (xlogy(drawn, self._data[entries]) - gammaln(drawn + 1)).sum(axis=1))
             counts = np.zeros((len(bars), self.n_tokens))
-            counts[:, self._indices[own]] = drawn
+            counts[:, self._indices[entries]] = drawn
             query, target = np.full(len(bars), self._query_row[k]), np.full(len(bars), k)
             like = {"n_queries": len(self.query_tokens), "n_tokens": self.n_tokens, "vocab_size": self.vocab_size}
             parts.append(Bags.from_dense(query, target, counts, chance / chance.sum(), **like, **self._names))

@@ -125,20 +125,20 @@ class TextCorpus(Frozen):
             vocabulary = checks.listed("vocabulary", vocabulary, "be a sequence of tokens")
             for word in vocabulary:
                 checks.instance("vocabulary", word, str, rule="hold text")
-        own = callable(tokenizer)
+        custom = callable(tokenizer)
         split = partial(_split_by, tokenizer) if callable(tokenizer) else _tokenizer_of(tokenizer)
         vars(self).update(_lowercase=lowercase, _tokenizer=split)
         with Progress("reading text", enabled=progress) as report:
             words, tokens = self._number(_lines(source, report))
         if tokens.size == 0:
             raise checks.reject("source", "hold at least one token", f"an empty text{_of_file(source)}")
-        for word in words if own else ():
+        for word in words if custom else ():
             if not isinstance(word, str):
                 raise checks.reject("tokenizer", _A_LIST, f"{checks.brief(word)}, {type(word).__name__}, in it")
         if vocabulary is None:
             vocabulary = _by_frequency(words, np.bincount(tokens), vocab_size)
         elif lowercase:
-            _check_small(vocabulary, set(words) if own else None)
+            _check_small(vocabulary, set(words) if custom else None)
         vocabulary = tuple(vocabulary)
         ids = {word: i for i, word in enumerate(vocabulary)}
         if len(ids) < len(vocabulary) or UNKNOWN not in ids:
@@ -324,11 +324,11 @@ def _tokenizer_of(name: str) -> Callable[[str], list[str]]:
 def _split_by(tokenizer: Callable[[str], list[str]], line: str) -> list[str]:
     """The tokens of a line by a user's tokenizer, as a list; text and mappings are refused."""
     try:
-        found = tokenizer(line)
+        words = tokenizer(line)
     except Exception as error:
         raised.note(error, f"the tokenizer {getattr(tokenizer, '__qualname__', type(tokenizer).__qualname__)}")
         raise
-    return found if isinstance(found, list) else checks.listed("tokenizer", found, _A_LIST)
+    return words if isinstance(words, list) else checks.listed("tokenizer", words, _A_LIST)
 
 
 def _check_small(vocabulary: Iterable[str], words: Collection[str] | None) -> None:
@@ -406,8 +406,8 @@ def _text_file(file, start: int, report: Progress) -> Iterator[str]:
                 report.update(file.buffer.tell() / size, f"line {number}")
     except UnicodeDecodeError as error:
         position, byte = _undecodable(file, start)
-        place = f"after line {number}" if position is None else f"at position {position}"
-        raise _refused(error, getattr(file, "name", None), place, byte) from None
+        where = f"after line {number}" if position is None else f"at position {position}"
+        raise _refused(error, getattr(file, "name", None), where, byte) from None
 
 
 def _refused(error: UnicodeDecodeError, name, place: str, byte: int | None = None) -> ValueError:

@@ -187,14 +187,14 @@ class Optimizer:
         put(self, "momentum", checks.below("momentum", self.momentum, 1))
         decay = rule.decay if self.weight_decay is None else self.weight_decay
         put(self, "weight_decay", checks.non_negative("weight_decay", decay))
-        given = rule.decoupled if self.decoupled is None else checks.flag("decoupled", self.decoupled)
-        if rule.moments and given != rule.decoupled:
+        decoupled = rule.decoupled if self.decoupled is None else checks.flag("decoupled", self.decoupled)
+        if rule.moments and decoupled != rule.decoupled:
             raise checks.reject(
-                "decoupled", "be left out for 'adam', and for 'adamw', which is its decoupled form", given
+                "decoupled", "be left out for 'adam', and for 'adamw', which is its decoupled form", decoupled
             )
         if self.decoupled and self.weight_decay == 0 and not rule.decoupled:
             raise checks.reject("decoupled", "be left out without weight decay", self.decoupled)
-        put(self, "decoupled", given)
+        put(self, "decoupled", decoupled)
         if self.schedule is not None and not callable(self.schedule):
             raise checks.reject("schedule", "be a Schedule or a function of the step", checks.brief(self.schedule))
         if self.clip is not None:
@@ -229,14 +229,14 @@ class Optimizer:
     @property
     def parameters(self) -> dict[str, Any]:
         """Parameters for a record; `Optimizer.of` inverts this, except for a schedule that is a function."""
-        found: dict[str, Any] = {"momentum": self.momentum, "optimizer": self.name} | self._options
-        if "betas" in found:
-            found["betas"] = list(found["betas"])
+        record: dict[str, Any] = {"momentum": self.momentum, "optimizer": self.name} | self._options
+        if "betas" in record:
+            record["betas"] = list(record["betas"])
         if isinstance(self.schedule, Schedule):
-            found["schedule"] = {part.name: getattr(self.schedule, part.name) for part in fields(Schedule)}
+            record["schedule"] = {option.name: getattr(self.schedule, option.name) for option in fields(Schedule)}
         elif self.schedule is not None:
-            found["schedule"] = described(self.schedule)
-        return found
+            record["schedule"] = described(self.schedule)
+        return record
 
     @classmethod
     def of(cls, parameters: Mapping[str, Any]) -> Optimizer:
@@ -248,15 +248,15 @@ class Optimizer:
             If its schedule was a function: only the name of the function is recorded.
         """
         checks.instance("parameters", parameters, Mapping)
-        found = {part.name: parameters[part.name] for part in fields(cls) if part.name in parameters}
+        options = {option.name: parameters[option.name] for option in fields(cls) if option.name in parameters}
         schedule = parameters.get("schedule")
         if isinstance(schedule, str):
             raise checks.reject("schedule", "be a Schedule to be made again from what is recorded", repr(schedule))
         if schedule is not None:
-            known = [part.name for part in fields(Schedule)]
+            known = [option.name for option in fields(Schedule)]
             given = checks.instance("schedule", schedule, Mapping)
-            found["schedule"] = Schedule(**{checks.one_of("schedule", name, known): given[name] for name in given})
-        return cls(**found | {"name": parameters.get("optimizer", "sgd")})
+            options["schedule"] = Schedule(**{checks.one_of("schedule", name, known): given[name] for name in given})
+        return cls(**options | {"name": parameters.get("optimizer", "sgd")})
 
     def over(self, steps: float) -> Optimizer:
         """The same optimizer; ``steps`` is the end of its schedule's decay if that has none."""
@@ -269,11 +269,11 @@ class Optimizer:
         if self.schedule is None:
             return 1.0
         try:
-            given = self.schedule(t)
+            answer = self.schedule(t)
         except Exception as error:
             raised.note(error, f"the schedule {described(self.schedule)} at step {t:g}")
             raise
-        value = checks.real("schedule", given, rule=f"return a finite number at step {t:g}")
+        value = checks.real("schedule", answer, rule=f"return a finite number at step {t:g}")
         if value < 0:
             raise checks.reject("schedule", f"return no negative number at step {t:g}", value)
         return value

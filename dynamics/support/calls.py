@@ -71,8 +71,8 @@ class Call:
 
     def __post_init__(self) -> None:
         # Copies, since a caller may write into an array or a list later.
-        own = {name: _own(value) for name, value in self.arguments.items()}
-        object.__setattr__(self, "arguments", own)
+        copies = {name: _own(value) for name, value in self.arguments.items()}
+        object.__setattr__(self, "arguments", copies)
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -87,10 +87,10 @@ class Call:
         ValueError
             If an argument is still missing, is not missing, or has other content than before.
         """
-        own = dict(self.arguments)
+        arguments = dict(self.arguments)
         for name, value in given.items():
-            if isinstance(origin := own.get(name), Origin):
-                own[name] = _of_origin(name, origin, value)
+            if isinstance(origin := arguments.get(name), Origin):
+                arguments[name] = _of_origin(name, origin, value)
                 continue
             if name not in self.missing:
                 raise checks.reject(name, "be left out where the file holds it", checks.brief(value))
@@ -101,9 +101,9 @@ class Call:
             if name not in given:
                 raise checks.reject(name, "be given, as the file does not hold it", self.arguments[name].what)
         function = getattr(importlib.import_module("dynamics"), self.function)
-        own |= {name: value for name, value in given.items() if name in self.missing}
-        own = {name: value.make() if isinstance(value, Origin) else value for name, value in own.items()}
-        return function(**own, progress=progress)
+        arguments |= {name: value for name, value in given.items() if name in self.missing}
+        arguments = {name: value.make() if isinstance(value, Origin) else value for name, value in arguments.items()}
+        return function(**arguments, progress=progress)
 
     def to_bytes(self) -> bytes:
         """The call as an ``.npz`` file.
@@ -116,15 +116,15 @@ class Call:
         arrays: dict[str, np.ndarray] = {}
         nodes: dict[str, Any] = {}
         for name, value in self.arguments.items():
-            own: dict[str, np.ndarray] = {}
-            node = _kept(value, own, f"{len(nodes)}")
+            held: dict[str, np.ndarray] = {}
+            node = _kept(value, held, f"{len(nodes)}")
             if node is None and isinstance(value, Origin):
                 raise _unheld(value)
-            if node is None or sum(array.nbytes for array in own.values()) > current().data:
+            if node is None or sum(array.nbytes for array in held.values()) > current().data:
                 what = value.target if isinstance(value, Origin) else type(value).__name__
-                node, own = {"left out": what, "sha256": digest(value)}, {}
+                node, held = {"left out": what, "sha256": digest(value)}, {}
             nodes[name] = node
-            arrays |= own
+            arrays |= held
         text = json.dumps({"function": self.function, "arguments": nodes})
         file = io.BytesIO()
         np.savez_compressed(file, call=np.frombuffer(text.encode(), np.uint8), **arrays)
@@ -161,8 +161,8 @@ def _of_origin(name: str, origin: Origin, value: Any) -> Any:
     """The flow that a user hands over, itself or by its class; ValueError if it is not the flow of the file."""
     if isinstance(value, type) and origin.is_of(value):
         return origin.make(value)
-    given = None if isinstance(value, type) or not origin.is_of(type(value)) else origin_of(value)
-    if given is None or digest(dict(given.config)) != digest(dict(origin.config)):
+    known = None if isinstance(value, type) or not origin.is_of(type(value)) else origin_of(value)
+    if known is None or digest(dict(known.config)) != digest(dict(origin.config)):
         rule = f"be of the class {origin.target} with the configuration that the file says, or this class"
         raise checks.reject(name, rule, checks.brief(value))
     return value
@@ -186,9 +186,9 @@ def _kept(value: Any, arrays: dict[str, np.ndarray], place: str) -> dict[str, An
 
 def _unheld(origin: Origin) -> ValueError:
     """The error for a configuration with a part that has no form in a file."""
-    name, part = next((name, part) for name, part in origin.config.items() if _kept(part, {}, "") is None)
+    name, entry = next((name, entry) for name, entry in origin.config.items() if _kept(entry, {}, "") is None)
     rule = "return numbers, words, and lists, mappings by words and arrays of them, for a file to hold"
-    return checks.reject(f"config of {origin.target}", rule, f"{checks.brief(part)} for {name!r}")
+    return checks.reject(f"config of {origin.target}", rule, f"{checks.brief(entry)} for {name!r}")
 
 
 def _pack(value: Any, arrays: dict[str, np.ndarray], place: str) -> Any:
@@ -198,13 +198,13 @@ def _pack(value: Any, arrays: dict[str, np.ndarray], place: str) -> Any:
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, list | tuple):
-        return {"list": [_pack(one, arrays, f"{place}_{i}") for i, one in enumerate(value)]}
+        return {"list": [_pack(item, arrays, f"{place}_{i}") for i, item in enumerate(value)]}
     if isinstance(value, Mapping):
         if not all(isinstance(name, str) for name in value):
             raise _NotKept
         places = (f"{place}_m{i}" for i in range(len(value)))  # names may have any character
-        own = zip(value.items(), places, strict=True)
-        return {"mapping": {name: _pack(part, arrays, where) for (name, part), where in own}}
+        items = zip(value.items(), places, strict=True)
+        return {"mapping": {name: _pack(part, arrays, where) for (name, part), where in items}}
     if isinstance(value, np.ndarray) and not value.dtype.hasobject:
         arrays[place] = value
         return {"array": place}
@@ -242,7 +242,7 @@ def _overridden(kind: type, base: type) -> set[str]:
     """Names that a class derived from ``base`` overrides, except constructors and display."""
     derived = kind.__mro__[: kind.__mro__.index(base)]
     plain = (classmethod, staticmethod)
-    names = {name for one in derived for name, value in vars(one).items() if not isinstance(value, plain)}
+    names = {name for cls in derived for name, value in vars(cls).items() if not isinstance(value, plain)}
     asked = {name for name in dir(base) if not name.startswith("__")} - {"_repr_html_", "plot"}
     return names & (asked | {"population", "sample", "query_tokens", "__getattr__", "__getattribute__", "__len__"})
 
@@ -255,7 +255,7 @@ def _unpack(node: Any, arrays: Mapping[str, np.ndarray]) -> Any:
     if not isinstance(node, dict):
         return node
     if "list" in node:
-        return [_unpack(one, arrays) for one in node["list"]]
+        return [_unpack(item, arrays) for item in node["list"]]
     if "mapping" in node:
         return {str(name): _unpack(part, arrays) for name, part in node["mapping"].items()}
     if "origin" in node:
@@ -300,17 +300,17 @@ def data_key(name: str, value: Any) -> str:
     base, stands = _kind_of(kind), hasattr(value, "population")
     parts: dict[str, Any] = {"data": value}
     if kind is not base and (stands or base is not None):
-        state = {part: held for part, held in getattr(value, "__dict__", {}).items() if part != "_kept"}
+        state = {field: held for field, held in getattr(value, "__dict__", {}).items() if field != "_kept"}
         parts = {"class": f"{kind.__module__}:{kind.__qualname__}", "state": state}
         if stands:
             parts |= {"population": value.population(), "query_tokens": getattr(value, "query_tokens", None)}
     others = set() if base is None else _overridden(kind, base) - {"population"}
-    found = "" if others else _digest(parts)
-    if not found:
+    key = "" if others else _digest(parts)
+    if not key:
         rule = "hold content that a file can hold, and answer by the code of yzflow, where results are kept"
         what = f"its own {sorted(others)[0]}" if others else checks.brief(value)
         raise checks.reject(name, rule, f"{what} of {kind.__qualname__}: hand over `Bags`")
-    return found
+    return key
 
 
 def _digest(value: Any) -> str:
@@ -318,9 +318,9 @@ def _digest(value: Any) -> str:
     node = _kept(value, arrays, "0")
     if node is None:
         return ""
-    found = hashlib.sha256(json.dumps(node["value"]).encode())
+    sha256 = hashlib.sha256(json.dumps(node["value"]).encode())
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
-        found.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
-        found.update(array.tobytes())
-    return found.hexdigest()
+        sha256.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
+        sha256.update(array.tobytes())
+    return sha256.hexdigest()

@@ -81,10 +81,10 @@ def rate(name: str, value: object) -> float:
 
 def nearest(wanted: str, spellings: Mapping[str, Iterable[str]]) -> str:
     """The three names most similar to ``wanted``, the most similar first, by any of their spellings."""
-    given = plain(wanted)
+    target = plain(wanted)
     likeness = {
-        name: max(difflib.SequenceMatcher(None, given, plain(one)).ratio() for one in own)
-        for name, own in spellings.items()
+        name: max(difflib.SequenceMatcher(None, target, plain(spelling)).ratio() for spelling in texts)
+        for name, texts in spellings.items()
     }
     quoted = [f'"{name}"' for name in sorted(likeness, key=lambda name: -likeness[name])[:3]]
     return " and ".join(filter(None, [", ".join(quoted[:-1]), quoted[-1]]))
@@ -185,14 +185,14 @@ def flag(name: str, value: object) -> bool:
 
 def path(name: str, value: object) -> Path:
     """The path of a file, as text or as an object that stands for a path; refused if it is a folder by its name."""
-    given = os.fspath(value) if isinstance(value, os.PathLike) else value
+    text = os.fspath(value) if isinstance(value, os.PathLike) else value
     try:
-        if not isinstance(given, str) or "\0" in given or given.endswith(("/", os.sep)) or not Path(given).name:
+        if not isinstance(text, str) or "\0" in text or text.endswith(("/", os.sep)) or not Path(text).name:
             raise ValueError
-        os.fsencode(given)
+        os.fsencode(text)
     except ValueError:
-        raise reject(name, "be the path of a file", brief(given)) from None
-    return Path(given)
+        raise reject(name, "be the path of a file", brief(text)) from None
+    return Path(text)
 
 
 def generator(name: str, value: Any) -> np.random.Generator:
@@ -231,8 +231,8 @@ def processes(name: str, value: object) -> int:
 
 def memory() -> int:
     """Bytes that a call may take: as `Limits` say, or the machine's, or fewer under a limit on the address space."""
-    if (given := MEMORY.get()) is not None:
-        return given
+    if (limited := MEMORY.get()) is not None:
+        return limited
     try:
         import resource  # which Windows lacks
 
@@ -266,19 +266,19 @@ def finite_array(name: str, value: object, *, ndim: int | None = None, dtype: DT
 
     The array is new, unless ``value`` is such an array, owns its memory and is read-only.
     """
-    given = array(name, value)
-    if given.dtype.kind not in "iufb":
+    raw = array(name, value)
+    if raw.dtype.kind not in "iufb":
         raise reject(name, "be an array of numbers", brief(value))
-    fixed = not (isinstance(given.base, np.ndarray) or given.flags.writeable)
+    fixed = not (isinstance(raw.base, np.ndarray) or raw.flags.writeable)
     with np.errstate(over="ignore"):
-        result = np.array(given, dtype=dtype, order="C", copy=None if fixed else True)
+        result = np.array(raw, dtype=dtype, order="C", copy=None if fixed else True)
     if ndim is not None and result.ndim != ndim:
         raise reject(name, f"have {ndim} {'axis' if ndim == 1 else 'axes'}", f"shape {result.shape}")
     # Without a temporary array of the same size: minimum and maximum of nan are nan.
     if result.size and not (np.isfinite(result.min()) and np.isfinite(result.max())):
         bad = ~np.isfinite(result)
         where = tuple(int(i) for i in np.argwhere(bad)[0])
-        raise reject(name, "hold finite numbers", f"{given[where]} at index {_index(where)}")
+        raise reject(name, "hold finite numbers", f"{raw[where]} at index {_index(where)}")
     return result
 
 
@@ -287,13 +287,13 @@ def of_shape(name: str, value: Any, shape: tuple[int | None, ...], *, sparse: bo
 
     With ``sparse`` it may be a sparse array, which has these axes alone.
     """
-    given = value if sparse and hasattr(value, "tocoo") else array(name, value)
-    last = given.shape[max(0, given.ndim - len(shape)) :]
-    fits = len(last) == len(shape) and all(n in (None, own) for n, own in zip(shape, last, strict=True))
-    if given.dtype.kind not in "iufb" or not fits:
+    entries = value if sparse and hasattr(value, "tocoo") else array(name, value)
+    last = entries.shape[max(0, entries.ndim - len(shape)) :]
+    fits = len(last) == len(shape) and all(n in (None, length) for n, length in zip(shape, last, strict=True))
+    if entries.dtype.kind not in "iufb" or not fits:
         wanted = ", ".join("any" if n is None else str(n) for n in shape)
-        raise reject(name, f"be an array of numbers of shape ({wanted})", f"shape {given.shape} of {given.dtype}")
-    return given
+        raise reject(name, f"be an array of numbers of shape ({wanted})", f"shape {entries.shape} of {entries.dtype}")
+    return entries
 
 
 def non_negative_array(name: str, value: object, *, ndim: int | None = None) -> np.ndarray:
@@ -307,23 +307,23 @@ def non_negative_array(name: str, value: object, *, ndim: int | None = None) -> 
 
 def integer_array(name: str, value: object) -> np.ndarray:
     """A new int64 array with any number of axes, so that sums and products do not wrap as narrower integers do."""
-    given = array(name, value, rule="be an array of integers")
-    if given.size and given.dtype.kind not in "iu":
-        whole = given.dtype.kind == "f" and (np.isfinite(given) & (given == np.round(given))).all()
+    raw = array(name, value, rule="be an array of integers")
+    if raw.size and raw.dtype.kind not in "iu":
+        whole = raw.dtype.kind == "f" and (np.isfinite(raw) & (raw == np.round(raw))).all()
         cure = ": they are whole, so .astype('int64') makes integers of them" if whole else ""
-        raise reject(name, "hold integers", f"dtype {given.dtype}{cure}")
-    if given.size and given.max() > _LARGEST:
-        where = tuple(int(i) for i in np.argwhere(given > _LARGEST)[0])
-        raise reject(name, f"hold integers of at most {_LARGEST}", f"{given[where]} at index {_index(where)}")
-    return np.array(given, dtype=np.int64)
+        raise reject(name, "hold integers", f"dtype {raw.dtype}{cure}")
+    if raw.size and raw.max() > _LARGEST:
+        where = tuple(int(i) for i in np.argwhere(raw > _LARGEST)[0])
+        raise reject(name, f"hold integers of at most {_LARGEST}", f"{raw[where]} at index {_index(where)}")
+    return np.array(raw, dtype=np.int64)
 
 
 def index_array(name: str, value: object, *, upper: int | None = None) -> np.ndarray:
     """A new one-dimensional int64 array of indices in ``[0, upper)``."""
-    given = array(name, value, rule="be an array of integers")
-    if given.ndim != 1:
-        raise reject(name, "have 1 axis", f"shape {given.shape}")
-    result = integer_array(name, given)
+    raw = array(name, value, rule="be an array of integers")
+    if raw.ndim != 1:
+        raise reject(name, "have 1 axis", f"shape {raw.shape}")
+    result = integer_array(name, raw)
     bad = (result < 0) | (result >= (np.inf if upper is None else upper))
     if bad.any():
         where = int(np.argmax(bad))
@@ -339,14 +339,14 @@ def left_out(label: int) -> str:
 
 def sum_to_one(name: str, sums: np.ndarray | float, *, within: float = 1e-9) -> None:
     """Refuse a sum other than one, up to rounding; of several sums, one a row, the error names the first such row."""
-    given = np.ravel(sums)
-    apart = ~(np.abs(given - 1) <= within)
+    totals = np.ravel(sums)
+    apart = ~(np.abs(totals - 1) <= within)
     if apart.any():
         row = int(np.argmax(apart))
         several = np.ndim(sums) > 0
         rule = "have rows that sum to one" if several else "sum to one"
-        got = f"{given[row]} in row {row}" if several else f"a sum of {given[row]}"
-        cure = f": divide {'each row by its' if several else 'by the'} sum, in float64" * bool(given[row] > 0)
+        got = f"{totals[row]} in row {row}" if several else f"a sum of {totals[row]}"
+        cure = f": divide {'each row by its' if several else 'by the'} sum, in float64" * bool(totals[row] > 0)
         raise reject(name, rule, got + cure)
 
 

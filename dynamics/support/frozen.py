@@ -28,10 +28,10 @@ class Frozen:
 
     def _once(self, make: Callable[..., Any], *what: Any) -> Any:
         """``make(self, *what)``, kept on this object, which never changes. Copies do not have the kept results."""
-        found = vars(self).setdefault("_kept", {})
-        if (make, what) not in found:
-            found[make, what] = make(self, *what)
-        return found[make, what]
+        cache = vars(self).setdefault("_kept", {})
+        if (make, what) not in cache:
+            cache[make, what] = make(self, *what)
+        return cache[make, what]
 
     def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in vars(self).items() if name != "_kept"}

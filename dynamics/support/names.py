@@ -23,28 +23,28 @@ def checked(name: str, value: object, *, of: str, least: int, most: int | None =
     if value is None:
         return None
     most = least if most is None else most
-    given = checks.listed(name, value, f"be a sequence of names of {of}")
-    for index, one in enumerate(given):
-        if not isinstance(one, str):
-            raise checks.reject(name, "hold text", f"{checks.brief(one)} at index {index}")
-        if not is_name(one):
+    entries = checks.listed(name, value, f"be a sequence of names of {of}")
+    for index, entry in enumerate(entries):
+        if not isinstance(entry, str):
+            raise checks.reject(name, "hold text", f"{checks.brief(entry)} at index {index}")
+        if not is_name(entry):
             rule = f"hold text of at most {_LONGEST} characters that files can keep"
-            raise checks.reject(name, rule, f"{checks.brief(one)} at index {index}")
-    if not least <= len(given) <= most:
+            raise checks.reject(name, rule, f"{checks.brief(entry)} at index {index}")
+    if not least <= len(entries) <= most:
         numbers = f"{least}" if least == most else f"{least} to {most}"
-        raise checks.reject(name, f"hold {numbers} names, one for each of the {of}", len(given))
+        raise checks.reject(name, f"hold {numbers} names, one for each of the {of}", len(entries))
     seen: dict[str, int] = {}
-    for index, one in enumerate(given):
-        if one and one in seen:
-            raise checks.reject(name, "hold each name once", f"{one!r} at {seen[one]} and {index}")
-        seen[one] = index
-    return tuple(str(one) for one in given)
+    for index, entry in enumerate(entries):
+        if entry and entry in seen:
+            raise checks.reject(name, "hold each name once", f"{entry!r} at {seen[entry]} and {index}")
+        seen[entry] = index
+    return tuple(str(entry) for entry in entries)
 
 
 def columns_of(table: object) -> list | None:
     """The names of the columns of a table, as of pandas; None if the object is no table."""
-    found = getattr(table, "columns", getattr(table, "column_names", None))
-    return None if found is None or callable(found) else list(found)
+    columns = getattr(table, "columns", getattr(table, "column_names", None))
+    return None if columns is None or callable(columns) else list(columns)
 
 
 def of_table(table: object) -> tuple[list[str] | None, list[str] | None]:
@@ -67,15 +67,15 @@ def is_name(text: str) -> bool:
 
 def shown(names: Sequence[str] | None, number: int) -> str:
     """The name of a token in one line, or its number where it has none."""
-    own = names[number] if names is not None and 0 <= number < len(names) else ""
-    return readable(own) if own else str(number)
+    text = names[number] if names is not None and 0 <= number < len(names) else ""
+    return readable(text) if text else str(number)
 
 
 def readable(name: str) -> str:
     """A name in printable characters: blanks alone are put in quotes, and other characters are escaped."""
     if name.isprintable():
         return name if name.strip() else repr(name)
-    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in name)
+    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in name)
 
 
 def filled(names: Sequence[str], size: int) -> np.ndarray:
@@ -87,25 +87,25 @@ def filled(names: Sequence[str], size: int) -> np.ndarray:
 
 def joined(name: str, parts: Sequence[Sequence[str] | None]) -> tuple[str, ...] | None:
     """The names of several data sets, which may not differ for the same number; None if no data set has names."""
-    found: list[str] = []
+    whole: list[str] = []
     for part in parts:
-        found += [""] * (len(part or ()) - len(found))
-        for index, one in enumerate(part or ()):
-            if one and found[index] not in ("", one):
+        whole += [""] * (len(part or ()) - len(whole))
+        for index, text in enumerate(part or ()):
+            if text and whole[index] not in ("", text):
                 alike = f"have the same {name.replace('_', ' ')}"
-                raise checks.reject("parts", alike, f"{found[index]!r} and {one!r} for {index}")
-            found[index] = found[index] or one
-    return tuple(found) if any(part is not None for part in parts) else None
+                raise checks.reject("parts", alike, f"{whole[index]!r} and {text!r} for {index}")
+            whole[index] = whole[index] or text
+    return tuple(whole) if any(part is not None for part in parts) else None
 
 
 def given(labels: object, names: Sequence[str] | None, size: int) -> list[str] | None:
     """Names to show: ``labels``, a sequence from number 0 on or a mapping by number or name, in place of ``names``."""
     if labels is None:
         return None if names is None else list(names)
-    own = [""] * size
-    own[: len(names or ())] = names or ()
+    texts = [""] * size
+    texts[: len(names or ())] = names or ()
     if isinstance(labels, Mapping):
-        where = {one: index for index, one in enumerate(own) if one}
+        where = {text: index for index, text in enumerate(texts) if text}
         for key, label in labels.items():
             index = where.get(key, -1) if isinstance(key, str) else checks.integer("labels", key, minimum=0)
             if not 0 <= index < size:
@@ -113,10 +113,10 @@ def given(labels: object, names: Sequence[str] | None, size: int) -> list[str] |
                 as_these = f", as {checks.nearest(key, near)} are" if near else ""
                 rule = f"have names of the data or numbers below {size} for keys{as_these}"
                 raise checks.reject("labels", rule, checks.brief(key))
-            own[index] = checks.instance("labels", label, str, rule="hold text")
-        return own
+            texts[index] = checks.instance("labels", label, str, rule="hold text")
+        return texts
     listed = checks.listed("labels", labels, "be a sequence of text, or a mapping from numbers or names to text")
     if len(listed) > size:
         raise checks.reject("labels", f"hold at most {size} labels", len(listed))
-    own[: len(listed)] = [checks.instance("labels", one, str, rule="hold text") for one in listed]
-    return own
+    texts[: len(listed)] = [checks.instance("labels", text, str, rule="hold text") for text in listed]
+    return texts

@@ -65,8 +65,8 @@ class Code:
 def code_of(module: str) -> Code:
     """The code of the package that a module is in."""
     package = module.partition(".")[0]
-    found = _distribution(package)
-    name, version = (found.metadata["Name"], found.version) if found is not None else (_NONE, _NONE)
+    installed = _distribution(package)
+    name, version = (installed.metadata["Name"], installed.version) if installed is not None else (_NONE, _NONE)
     return Code(package, name, version, _sha256(package, name))
 
 
@@ -132,8 +132,8 @@ def _distribution(package: str) -> metadata.Distribution | None:
         return metadata.distribution(names[0])
     every = metadata.entry_points()  # once: it reads a file of each distribution
     points = [point for group in (PAPERS, FIELDS, FLOWS) for point in every.select(group=group)]
-    own = [point.dist for point in points if point.module.partition(".")[0] == package]
-    return next((one for one in own if one is not None), None)
+    known = [point.dist for point in points if point.module.partition(".")[0] == package]
+    return next((dist for dist in known if dist is not None), None)
 
 
 @functools.cache  # reads a file of each distribution
@@ -144,12 +144,12 @@ def _distributions() -> Mapping[str, list[str]]:
 def _sha256(package: str, distribution: str) -> str:
     """SHA-256 of all source files of the packages of a distribution, or of one package or module."""
     tops = [top for top, names in _distributions().items() if distribution in names] or [package]
-    found, empty = hashlib.sha256(), True
+    digest, empty = hashlib.sha256(), True
     for top in sorted({*tops, package}):
         for name, content in _sources(top):
-            found.update(f"{top}/{name}\0".encode() + content)
+            digest.update(f"{top}/{name}\0".encode() + content)
             empty = False
-    return "" if empty else found.hexdigest()
+    return "" if empty else digest.hexdigest()
 
 
 def _sources(package: str) -> Iterator[tuple[str, bytes]]:
@@ -160,7 +160,7 @@ def _sources(package: str) -> Iterator[tuple[str, bytes]]:
     except (ImportError, ValueError):
         return
     places = list(getattr(module, "__path__", None) or getattr(spec, "submodule_search_locations", None) or ())
-    files = [(Path(place), path) for place in places for path in sorted(Path(place).rglob("*.py"))]
+    files = [(Path(folder), path) for folder in places for path in sorted(Path(folder).rglob("*.py"))]
     if not places:
         origin = getattr(module, "__file__", None) or getattr(spec, "origin", None)
         files = [(Path(origin).parent, Path(origin))] if origin and Path(origin).suffix == ".py" else []
@@ -231,16 +231,16 @@ def origin_of(value: object) -> Origin | None:
     module, qualname = kind.__module__, kind.__qualname__
     if not callable(config) or "<" in qualname or module not in sys.modules:
         return None
-    found: Any = sys.modules[module]
+    known: Any = sys.modules[module]
     for name in qualname.split("."):
-        found = getattr(found, name, None)
-    if found is not kind:
+        known = getattr(known, name, None)
+    if known is not kind:
         return None
-    given = checks.instance("config", config(), Mapping, rule="return a mapping of the arguments of its class")
-    for name in given:
+    arguments = checks.instance("config", config(), Mapping, rule="return a mapping of the arguments of its class")
+    for name in arguments:
         if not isinstance(name, str) or not name.isidentifier():
             raise checks.reject("config", "return names of arguments", checks.brief(name))
-    origin = Origin(f"{module}:{qualname}", copy.deepcopy(dict(given)))
+    origin = Origin(f"{module}:{qualname}", copy.deepcopy(dict(arguments)))
     if any(callable(getattr(kind, name, None)) for name in ("derivative", "field")):
         _handed[origin.target] = kind
     return origin

@@ -21,8 +21,8 @@ _PACKAGES = ("numpy", "scipy", "numba", "xarray")
 @functools.cache  # reads a file for each package
 def versions() -> str:
     """Versions of the packages that determine the numbers, as JSON."""
-    own = {"yzflow": __version__, "python": platform.python_version()}
-    return json.dumps(own | {name: metadata.version(name) for name in _PACKAGES})
+    known = {"yzflow": __version__, "python": platform.python_version()}
+    return json.dumps(known | {name: metadata.version(name) for name in _PACKAGES})
 
 
 @functools.cache
@@ -55,9 +55,9 @@ def environment() -> dict[str, str]:
     import threadpoolctl
 
     blas = sorted(
-        f"{one['internal_api']} {one.get('version')} for {one.get('architecture')}, {one['num_threads']} threads"
-        for one in threadpoolctl.threadpool_info()
-        if one["user_api"] == "blas"
+        f"{pool['internal_api']} {pool.get('version')} for {pool.get('architecture')}, {pool['num_threads']} threads"
+        for pool in threadpoolctl.threadpool_info()
+        if pool["user_api"] == "blas"
     )
     return {
         "versions": versions(),
@@ -75,10 +75,10 @@ def environment() -> dict[str, str]:
 def _source() -> str:
     """SHA-256 of the code of `dynamics` and `theory`."""
     root = Path(__file__).parents[2]
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for file in sorted(path for package in ("dynamics", "theory") for path in (root / package).rglob("*.py")):
-        found.update(file.relative_to(root).as_posix().encode() + b"\0" + file.read_bytes())
-    return found.hexdigest()
+        digest.update(file.relative_to(root).as_posix().encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()
 
 
 @functools.cache

@@ -70,12 +70,12 @@ def json_attribute(dataset: xr.Dataset, name: str, kind: type, path: str | os.Pa
         If it holds something else, or is not there; ``what``, the kind of file, goes into the message.
     """
     try:
-        found = json.loads(dataset.attrs[name])
+        content = json.loads(dataset.attrs[name])
     except (KeyError, TypeError, ValueError, RecursionError):
-        found = None
-    if not isinstance(found, kind):
+        content = None
+    if not isinstance(content, kind):
         raise _without(path, what, f"`{name}`")
-    return found
+    return content
 
 
 def _without(path: str | os.PathLike, what: str, part: str) -> ValueError:

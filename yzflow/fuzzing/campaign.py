@@ -89,30 +89,30 @@ def fuzz(
     ImportError
         If hypothesis, which draws, is not installed: ``pip install 'yzflow[fuzz]'``.
     """
-    one = _statement(statement, level, like)
+    target = _statement(statement, level, like)
     examples = checks.integer("examples", examples, minimum=1)
     seed = checks.integer("seed", seed, minimum=0)
     progress = checks.flag("progress", progress)
-    if part_of(one.paper, "drawing") is None:
-        raise checks.reject("statement", "be of a paper that declares how settings are drawn", one.id)
+    if part_of(target.paper, "drawing") is None:
+        raise checks.reject("statement", "be of a paper that declares how settings are drawn", target.id)
     try:
         import hypothesis  # noqa: F401
     except ImportError as error:
         raise ImportError("hypothesis, which draws the examples, is missing: pip install 'yzflow[fuzz]'") from error
-    asked = asked_of(one, level, outside)
+    asked = asked_of(target, level, outside)
     sizes = [min(engine.BLOCK, examples - first) for first in range(0, examples, engine.BLOCK)]
-    found = []
+    campaigns = []
     swept = store is not None or executor is not None  # a sweep shows its progress
-    with Progress(f"fuzz {one.id}", enabled=progress and not swept) as report:
-        for place, each in enumerate(asked):
-            report.update(place / len(asked), each.level)
+    with Progress(f"fuzz {target.id}", enabled=progress and not swept) as report:
+        for number, each in enumerate(asked):
+            report.update(number / len(asked), each.level)
             tried = (
                 _swept(each, sizes, seed, store=store, executor=executor, progress=progress)
                 if swept
-                else _drawn(each, sizes, seed, report, place / len(asked), 1 / len(asked))
+                else _drawn(each, sizes, seed, report, number / len(asked), 1 / len(asked))
             )
-            found.append(_campaign(each, tried, "" if like is None else chosen.find(like).id))
-    return FuzzReport(one.id, seed, tuple(found))
+            campaigns.append(_campaign(each, tried, "" if like is None else chosen.find(like).id))
+    return FuzzReport(target.id, seed, tuple(campaigns))
 
 
 def _statement(given: Any, level: str | None, like: str | Statement | None) -> Statement:
@@ -139,18 +139,18 @@ def _statement(given: Any, level: str | None, like: str | Statement | None) -> S
 
 def _drawn(asked: Asked, sizes: list[int], seed: int, report: Progress, start: float, width: float) -> list[Tried]:
     """The blocks one after the other; each moves the progress on, from ``start``."""
-    found = []
+    blocks = []
     for number, size in enumerate(sizes):
-        found.append(draw_block(asked, seed=seed, number=number, size=size))
+        blocks.append(draw_block(asked, seed=seed, number=number, size=size))
         report.update(start + width * (number + 1) / len(sizes), asked.level)
-    return found
+    return blocks
 
 
 def _swept(asked: Asked, sizes: list[int], seed: int, **how: Any) -> list[Tried]:
     """The blocks of sweeps, which know statements by id; the last block may be smaller."""
     if statements.REGISTER.get(asked.statement.id) is not asked.statement:
         raise checks.reject("statement", "be in the register where there is a store or an executor", asked.statement.id)
-    found = []
+    blocks = []
     with tempfile.TemporaryDirectory() as folder:
         how["store"] = folder if how["store"] is None else how["store"]
         task = versioned(engine.tried, asked.statement.paper)
@@ -162,13 +162,13 @@ def _swept(asked: Asked, sizes: list[int], seed: int, **how: Any) -> list[Tried]
                 "level": [asked.level],
                 "outside": ["" if asked.outside is None else asked.outside.text],
                 "size": [size],
-                "block": [number for number, own in enumerate(sizes) if own == size],
+                "block": [number for number, length in enumerate(sizes) if length == size],
             }
             runs = sweep(task, grid, seeds=[seed], **how).squeeze(["statement", "level", "outside", "size", "seed"])
             if runs["failed"].any():
                 raise RuntimeError(next(text for text in runs["error"].values if text))
-            found += [block_of(text) for text in runs["text"].values]
-    return found
+            blocks += [block_of(text) for text in runs["text"].values]
+    return blocks
 
 
 def _campaign(asked: Asked, blocks: list[Tried], like: str = "") -> Campaign:
@@ -200,7 +200,7 @@ def _violation(asked: Asked, found: Example, seed: int, like: str) -> Violation:
     audit.measure(asked.statement, check, asked.level, runs, None)
     if runs.seeds(asked.level):
         others = range(seed + 1, seed + 1 + SEEDS_AGAIN)
-        again = (rows_at(asked, setting, seed=other) for other in others)
+        again = (rows_at(asked, setting, seed=another) for another in others)
         fails = sum(any(share(row) > 1 for row in rows if row.check == name) for rows in again)
     broken = "" if asked.outside is None else asked.outside.text
     return Violation(asked.statement.id, asked.level, broken, name, found, seed, decided, fails, like)

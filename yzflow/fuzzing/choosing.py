@@ -70,9 +70,9 @@ class Drawn:
         return self._draw(st.integers(0, largest)) if largest > 0 else 0
 
     def _between(self, low: float, high: float, log: bool) -> float:
-        place = self._number(_AT_AN_END - 1)
-        if place < 2:
-            return float((low, high)[place])
+        drawn = self._number(_AT_AN_END - 1)
+        if drawn < 2:
+            return float((low, high)[drawn])
         share = self._number(_STEPS) / _STEPS
         value = low * (high / low) ** share if log else low + (high - low) * share
         return min(max(float(f"{value:.3g}"), low), high)

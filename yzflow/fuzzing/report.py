@@ -63,8 +63,8 @@ class Violation:
     @property
     def words(self) -> str:
         """For people."""
-        found = self.example
-        parts = [f"{self.check}: {found.shares[self.check]:.3g} times its tolerance at {found.name}"]
+        example = self.example
+        parts = [f"{self.check}: {example.shares[self.check]:.3g} times its tolerance at {example.name}"]
         if self.decided is not None:
             parts.append(f"in balls: {self.decided.words}")
         if self.fails is not None:
@@ -109,7 +109,7 @@ class Campaign:
     @property
     def expected_alarms(self) -> float:
         """A bound on the expected number of false alarms, over the checks with a known one."""
-        return sum(self.false_alarms.get(check) or 0.0 for one in self.examples for check in one.shares)
+        return sum(self.false_alarms.get(check) or 0.0 for example in self.examples for check in example.shares)
 
     @property
     def worst(self) -> Example | None:
@@ -119,11 +119,11 @@ class Campaign:
     @property
     def borders(self) -> dict[str, float]:
         """For each assumption whose margin varies, the margin nearest to its border."""
-        found: dict[str, set[float]] = {}
+        margins: dict[str, set[float]] = {}
         for one in self.examples:
             for text, margin in one.margins.items():
-                found.setdefault(text, set()).add(margin)
-        return {text: min(seen, key=lambda one: abs(one - 1)) for text, seen in found.items() if len(seen) > 1}
+                margins.setdefault(text, set()).add(margin)
+        return {text: min(seen, key=lambda one: abs(one - 1)) for text, seen in margins.items() if len(seen) > 1}
 
     @property
     def lines(self) -> list[str]:
@@ -141,8 +141,8 @@ class Campaign:
             besides = f"no bound is known for {'; '.join(unknown)}" if unknown else ""
             lines.append(f"  false alarms: {'; '.join(filter(None, (known, besides)))}")
         lines += [f"  nearest to the border: {margin:.4g} for {text}" for text, margin in sorted(self.borders.items())]
-        for one in self.violations:
-            lines += [f"  VIOLATED: {one.words}", *(f"    {line}" for line in one.python.splitlines())]
+        for violation in self.violations:
+            lines += [f"  VIOLATED: {violation.words}", *(f"    {line}" for line in violation.python.splitlines())]
         return lines
 
 
@@ -165,7 +165,7 @@ class FuzzReport:
     @property
     def violations(self) -> tuple[Violation, ...]:
         """Violations of all levels."""
-        return tuple(one for campaign in self.campaigns for one in campaign.violations)
+        return tuple(violation for campaign in self.campaigns for violation in campaign.violations)
 
     @property
     def passed(self) -> bool:
@@ -191,13 +191,13 @@ class FuzzReport:
     @property
     def dataset(self) -> xr.Dataset:
         """(example,): level, setting, the largest share of a tolerance, and the least margin of an assumption."""
-        flat = [(campaign.level, one) for campaign in self.campaigns for one in campaign.examples]
+        flat = [(campaign.level, example) for campaign in self.campaigns for example in campaign.examples]
         return xr.Dataset(
             {
                 "level": ("example", np.array([level for level, _ in flat], dtype=str)),
-                "setting": ("example", np.array([one.name for _, one in flat], dtype=str)),
-                "share": ("example", np.array([one.worst for _, one in flat], dtype=float)),
-                "margin": ("example", np.array([min(one.margins.values(), default=np.inf) for _, one in flat])),
+                "setting": ("example", np.array([example.name for _, example in flat], dtype=str)),
+                "share": ("example", np.array([example.worst for _, example in flat], dtype=float)),
+                "margin": ("example", np.array([min(example.margins.values(), default=np.inf) for _, example in flat])),
             },
             attrs={"statement": self.statement, "seed": self.seed},
         )
