@@ -459,6 +459,7 @@ REFUSED = {
         ("derivative", fixed({"x": [1.0]}), "return an array of shape () for 'x'", "shape (1,)"),
         ("derivative", fixed({"x": 1j}), "return real numbers for 'x'", "1j"),
         ("derivative", fixed({"x": np.inf}), "return finite numbers for 'x' at the start", "inf"),
+        ("orbits", 3, "a function"),
         ("orbits", fixed([0]), "return a mapping", "[0]"),
         ("orbits", fixed({"y": [0]}), "one of 'x'", "'y'"),
         ("orbits", fixed({"x": [0]}), "have the shape () for 'x'", "shape (1,)"),
