@@ -183,7 +183,7 @@ def _start(init: Layer | Trajectory | None, bags: Bags) -> tuple[float, Layer]:
 
 def _trajectory(system: System, times: np.ndarray, states: np.ndarray, labels: Mapping) -> Trajectory:
     """The trajectory of the states at these times; what a kernel finds of them is left until somebody reads it."""
-    if getattr(system, "compact", False) and is_large(system.setting.bags, system.setting.start, len(times)):
+    if system.compact and is_large(system.setting.bags, system.setting.start, len(times)):
         system = cast(FullOrbits, system)
         kept = LargeRecord(system.setting.bags, system.setting.start, system.setting.objective)
         for time, state in zip(times, states, strict=True):
@@ -205,9 +205,8 @@ def _assembled(system: System, times: np.ndarray, states: np.ndarray, labels: Ma
 def _stall(system: System, steps: Steps) -> str:
     """Where and why steps stall, in words."""
     number, jump = culprit(steps, lambda _, state: system.derivative(state))
-    component = getattr(system, "component", "variable {}".format)(number)
     kink = "" if system.setting.start.hidden is None else ", as where a hidden unit is held where its ReLU bends"
-    return f"{_STALL}, and the slope of {component} jumps by {jump:.3g} between them{kink}"
+    return f"{_STALL}, and the slope of {system.component(number)} jumps by {jump:.3g} between them{kink}"
 
 
 def _integrate(
@@ -282,14 +281,12 @@ def _integrate(
                 how["slopes"] = Factored(factors, bind, n)
         steps = steps_of(parameters["method"], bind, end, system.initial, **how)
         grid = np.clip(clock.variable(times), 0.0, end)
-        limit = current().evaluations
-        most = min(limit, getattr(system, "most_evaluations", limit))
+        most = min(current().evaluations, system.evaluations.most)
         guard = Guard(end)
 
         def exceeded(steps: Steps, size: float) -> str | None:
-            why = getattr(system, "why_so_many", "")
             if evaluations > most:
-                return f"more than {most:,} evaluations of the derivative{why}"
+                return f"more than {most:,} evaluations of the derivative{system.evaluations.why}"
             return _stall(system, steps) if guard.stalls(steps, size) else None
 
         done, reason = drive(steps, grid, into(states), exceeded)

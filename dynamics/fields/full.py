@@ -13,7 +13,7 @@ from dynamics._model.frames import Frame, frame_of, looked
 from dynamics._model.problem import Problem
 from dynamics._model.weights import RATES, Weights
 from dynamics.fields.orbits import KindFrame, Orbits
-from dynamics.fields.system import Observed, Setting, States, frame_for
+from dynamics.fields.system import Observed, Setting, States, System, frame_for
 from dynamics.layer import Layer, moved
 from dynamics.support.checks import read_only
 from dynamics.support.errors import NotReducibleError
@@ -22,7 +22,7 @@ _NONE = (read_only(np.empty((0, 0))),) * 5
 _NO_SLOPES = (np.empty((0, 0)),) * 5
 
 
-class Full:
+class Full(System):
     """State: the weights of the layer, one array after the other."""
 
     fast = ("kernel", "factors")
@@ -165,11 +165,10 @@ class Full:
         return {}
 
 
-class FullOrbits:
+class FullOrbits(System):
     """As `Full`; the state has the variables of Z, then those of Y."""
 
     fast = ("kernel",)
-    # Attention and loss of a state are found without the whole Y.
     compact = True
 
     def __init__(self, setting: Setting, orbits: Orbits) -> None:

@@ -9,7 +9,7 @@ from typing import cast
 import numpy as np
 
 from dynamics.fields.full import Full
-from dynamics.fields.system import Observed, copied
+from dynamics.fields.system import Bound, Observed, System, copied
 from dynamics.fields.theory import Theory
 from dynamics.layer import Layer
 from dynamics.optimizers.optimizer import Optimizer, Schedule, flow_of, velocity
@@ -51,7 +51,7 @@ def _second(optimizer: Optimizer, order: str) -> bool:
 _MOST_OF_SIGN = 5_000
 
 
-class Optimized:
+class Optimized(System):
     """A system of which each weight moves as an optimizer has it.
 
     State: that of the system; then a velocity for each entry, where momentum is followed to second order; then the
@@ -60,15 +60,19 @@ class Optimized:
 
     def __init__(self, system: Full | Theory, optimizer: Optimizer, order: str, *, reduced: bool) -> None:
         self.system, self.setting, self.optimizer, self.reduced = system, system.setting, optimizer, reduced
-        self.reduction = system.reduction
         self.second = _second(optimizer, order)
         self.size = n = system.initial.size
         start = [] if optimizer.schedule is None else [self.setting.span[0]]
         self.initial = np.concatenate([system.initial, np.zeros(n * self.second), start])
         if optimizer.rule.stiff:
-            self.most_evaluations = _MOST_OF_SIGN
-            self.why_so_many = ", as where an entry of the gradient stays at zero and its sign has no limit"
-            self.why_so_many += f" (epsilon = {optimizer.epsilon:g} rounds it off)" if optimizer.rule.moments else ""
+            rounded = f" (epsilon = {optimizer.epsilon:g} rounds it off)" if optimizer.rule.moments else ""
+            why = ", as where an entry of the gradient stays at zero and its sign has no limit"
+            self.evaluations = Bound(_MOST_OF_SIGN, why + rounded)
+
+    @property
+    def reduction(self) -> str:
+        """The reduction of the system, in words."""
+        return self.system.reduction
 
     def own(self, state: np.ndarray) -> np.ndarray:
         """The state of the system."""

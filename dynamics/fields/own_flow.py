@@ -12,7 +12,7 @@ from dynamics._model.weights import Weights
 from dynamics.fields.full import Full
 from dynamics.fields.orbits import Orbits
 from dynamics.fields.own import Field, add_direction, check_field
-from dynamics.fields.system import Observed, Setting, copied
+from dynamics.fields.system import Observed, Setting, System, copied
 from dynamics.layer import Layer, moved
 from dynamics.support import checks
 from dynamics.support.errors import NotReducibleError
@@ -42,7 +42,7 @@ class Own(Full):
         return float("nan")
 
 
-class OwnOrbits:
+class OwnOrbits(System):
     """As `Own` of a field that declares its symmetry. State: one entry of Z and Y for each orbit."""
 
     def __init__(self, field: Field, setting: Setting, orbits: Orbits) -> None:

@@ -99,6 +99,13 @@ class Observed(NamedTuple):
     loss: np.ndarray | None
 
 
+class Bound(NamedTuple):
+    """Evaluations of the derivative after which a flow is given up, and why so many would be needed, in words."""
+
+    most: float = math.inf
+    why: str = ""
+
+
 class System(Protocol):
     """A system that `gradient_flow` integrates: a vector, its derivative, and what can be observed of it.
 
@@ -109,10 +116,16 @@ class System(Protocol):
         The state at the start.
     reduction : str
         What was reduced to what, in words, or "none".
+    compact : bool
+        Whether attention and loss of a state are found without the whole Y, as `FullOrbits` finds them.
+    evaluations : Bound
+        A bound of its own on evaluations.
     """
 
     setting: Setting
     initial: np.ndarray
+    compact: bool = False
+    evaluations: Bound = Bound()
 
     @property
     def reduction(self) -> str: ...
@@ -138,6 +151,10 @@ class System(Protocol):
 
     def z_places(self, query: np.ndarray, token: np.ndarray) -> np.ndarray:
         """Where in a state the logits z[query, token] are."""
+
+    def component(self, number: int) -> str:
+        """A number of the state in words."""
+        return f"variable {number}"
 
 
 class Framed(Protocol):

@@ -13,14 +13,14 @@ from dynamics.fields import _kernels as reduced
 from dynamics.fields.features import Features
 from dynamics.fields.modified import ModifiedOrbits, check_inverse
 from dynamics.fields.orbits import Orbits
-from dynamics.fields.system import Observed, Setting, States, copied
+from dynamics.fields.system import Observed, Setting, States, System, copied
 from dynamics.layer import Layer
 from dynamics.support import checks
 from dynamics.support.checks import read_only
 from dynamics.support.errors import NotReducibleError
 
 
-class Theory:
+class Theory(System):
     """State: Z, then x_n = M h_n for each bag, which is of order one at any M and so suits an absolute tolerance."""
 
     reduction = "none"

@@ -42,7 +42,7 @@ SOFT = Bags.from_dense([0, 1, 1], RNG.dirichlet(np.ones(4), 3), RNG.random((3, 5
 
 
 class Case(NamedTuple):
-    """What an option changes: the data, and where a flow starts."""
+    """The data and the start of a flow, which an option changes."""
 
     data: SequenceClasses | Bags
     start: Layer | None = None

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 import yzflow as yz
 from theory import decoder
-from theory.scan_and_snap.finite_sequences import enumerated_rates
+from yzflow_beyond_scan_and_snap.lengths import enumerated_rates
 from yzflow import cli
 from yzflow.audits import audit
 from yzflow.audits._survival_cells import NOTHING
