@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @cache
 def script() -> str:
-    """``yzflow.late``."""
+    """Claims on late attention."""
     return formulas("late", claims())
 
 

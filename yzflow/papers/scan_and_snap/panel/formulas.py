@@ -31,7 +31,7 @@ ASSUMPTIONS = {
 
 @cache
 def script() -> str:
-    """``yzflow.claims`` and ``yzflow.margins``, by `ASSUMPTIONS`; ``yzflow.assumptions`` has the register's texts."""
+    """Claims, margins by the names in `ASSUMPTIONS`, and by these names the register's texts."""
     texts = json.dumps({name: assumption.text for name, assumption in ASSUMPTIONS.items()})
     return "\n".join([formulas("claims", claims()), formulas("margins", margins()), f"yzflow.assumptions = {texts};"])
 
