@@ -6,10 +6,10 @@ import warnings
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from yzflow_beyond_scan_and_snap.lengths import enumerated_rates
 
 import yzflow as yz
 from theory import decoder
-from yzflow_beyond_scan_and_snap.lengths import enumerated_rates
 from yzflow import cli
 from yzflow.audits import audit
 from yzflow.audits._survival_cells import NOTHING
