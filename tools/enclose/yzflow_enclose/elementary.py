@@ -1,4 +1,4 @@
-"""Numbers for one right-hand side in two kinds of arithmetic: plain floats, or power series whose coefficients are balls.
+"""Numbers for one right-hand side in two kinds of arithmetic: plain floats, or power series with balls as coefficients.
 
 On object arrays numpy calls the methods of the entries: ``np.exp(state)`` is the `exp` of each entry, and sums,
 products and ``@`` are Python's. So a function written with numpy serves an integrator on arrays of floats and a proof
