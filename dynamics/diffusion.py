@@ -20,7 +20,7 @@ from dynamics._model.objective import Objective, as_objective, shaped
 from dynamics.bags import Data
 from dynamics.fields.system import Setting
 from dynamics.fields.table import entry_of
-from dynamics.layer import Layer, optional_rates
+from dynamics.layer import Layer, check_queries, optional_rates
 from dynamics.noise import drawn
 from dynamics.support import checks
 from dynamics.support.calls import Call
@@ -120,6 +120,7 @@ def stochastic_flow(
     start = Layer.zeros(bags) if init is None else checks.instance("init", init, Layer)
     layer = shaped(objective, start)
     layer.check_fits(bags, name="data")
+    check_queries("init", layer, getattr(data, "query_tokens", None))
     rates |= optional_rates(layer, rates["eta_y"], None, None)
     own: dict[str, Any] = {
         "t_end": checks.positive("t_end", t_end),

@@ -24,7 +24,7 @@ from dynamics.fields.full import FullOrbits
 from dynamics.fields.optimized import check_flow
 from dynamics.fields.system import Setting, System, frame_for, has
 from dynamics.fields.table import entry_of, system_for
-from dynamics.layer import Layer, optional_rates
+from dynamics.layer import Layer, check_queries, optional_rates
 from dynamics.optimizers.optimizer import Optimizer
 from dynamics.support import checks
 from dynamics.support.calls import Call
@@ -162,8 +162,7 @@ def gradient_flow(
     checks.fits_in_memory("times", 8 * len(times) * system.initial.size, "record states")
     query_tokens = getattr(data, "query_tokens", None)
     query_tokens = None if query_tokens is None else np.array(query_tokens)
-    if query_tokens is not None and len(query_tokens) != layer.Z.shape[0]:
-        raise checks.reject("init", f"have {len(query_tokens)} rows of Z, one a query token", layer.Z.shape[0])
+    check_queries("init", layer, query_tokens)
     with Progress(f"gradient flow ({decoder})", enabled=progress) as report:
         trajectory = _integrate(system, clock, times, parameters, query_tokens, report)
     trajectory.call = call

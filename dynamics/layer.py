@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -468,6 +468,12 @@ def moved(layer: Layer, weights: Iterable[np.ndarray]) -> Layer:
     embedding = replace(layer.embedding, keys=new.keys, queries=new.queries, values=values)
     Z, V = embedding.matrices()
     return replace(layer, Z=Z, Y=new.Y, V=V, hidden=hidden, embedding=embedding)
+
+
+def check_queries(name: str, layer: Layer, query_tokens: Sequence[Any] | np.ndarray | None) -> None:
+    """Refuse a layer, an argument of this name, that has not one row of Z for each query token of named data."""
+    if query_tokens is not None and len(query_tokens) != layer.Z.shape[0]:
+        raise checks.reject(name, f"have {len(query_tokens)} rows of Z, one a query token", layer.Z.shape[0])
 
 
 def optional_rates(layer: Layer, eta_y: float, eta_v: float | None, eta_hidden: float | None) -> dict[str, float]:

@@ -17,7 +17,7 @@ from dynamics._model.weights import RATES, Weights
 from dynamics.bags import Bags, Data, population_of
 from dynamics.fields.system import Setting
 from dynamics.fields.table import entry_of
-from dynamics.layer import Layer, optional_rates
+from dynamics.layer import Layer, check_queries, optional_rates
 from dynamics.support import checks, names
 from dynamics.support.checks import read_only
 from dynamics.support.progress import Progress
@@ -164,6 +164,7 @@ def gradient_noise(
     objective = as_objective(objective)
     start = shaped(objective, start)
     start.check_fits(bags, name="data")
+    check_queries("layer", start, getattr(data, "query_tokens", None))
     setting = Setting(bags, start, start, dict.fromkeys(RATES, 1.0), objective)
     field = Field(setting, decoder, positions)
     checks.fits_in_memory("data", 16 * field.size * (field.bags + field.count.size), "hold the factors")

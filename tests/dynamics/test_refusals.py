@@ -189,6 +189,7 @@ REFUSED = {
         ("length", ..., "None for decoder='theory'", "4", {"decoder": "theory"}),
         ("length", ..., "None when batch_size is None", "4", {"batch_size": None}),
         ("init", 3, "a Layer"),
+        ("init", zeros(2, 3, 4), "have 1 rows of Z, one a query token", "2"),
         *init_rows(),
     ],
     "gradient_noise": [
@@ -196,6 +197,7 @@ REFUSED = {
         ("length", ..., "None when batch_size is None", "4", {"batch_size": None}),
         ("length", ..., "None for decoder='modified'", "4", {"decoder": "modified"}),
         ("layer", 3, "a Layer"),
+        ("layer", zeros(2, 3, 4), "have 1 rows of Z, one a query token", "2"),
         *init_rows("layer"),
         ("contrast", ..., "left out", "<Bags: 1",
          {"objective": Objective(contrast=ONE, contrast_weight=1.0), "length": None}),

@@ -22,7 +22,7 @@ from dynamics.fields import modified
 from dynamics.fields.steps import Step
 from dynamics.fields.system import States
 from dynamics.fields.table import entry_of
-from dynamics.layer import Layer, moved, optional_rates
+from dynamics.layer import Layer, check_queries, moved, optional_rates
 from dynamics.optimizers import kernels as updates
 from dynamics.optimizers.optimizer import Optimizer, as_optimizer, ascend, direction_of
 from dynamics.support import checks
@@ -247,8 +247,7 @@ class Run:
             if not isinstance(evaluate, Bags):
                 raise checks.reject("evaluate", "be Bags", type(evaluate).__name__)
             layer.check_fits(evaluate, name="evaluate")
-        if queries is not None and len(queries) != layer.Z.shape[0]:
-            raise checks.reject("init", f"have {len(queries)} rows of Z, one a query token", layer.Z.shape[0])
+        check_queries("init", layer, queries)
 
     def _place(self, layer: Layer, objective: Objective) -> None:
         """The weights in the precision of the run, Y with padding, and what goes with them."""
