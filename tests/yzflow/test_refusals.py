@@ -29,7 +29,6 @@ def theorem(paper="Decay"):
 OPTIONS = {"quick": True, "seed": 0, "progress": False}
 # Arguments with other rules than `RULES` has for the name: None leaves these to `check`.
 OTHERWISE = {f"check of data({name})" for name in ("data", "eta_y", "eta_z", "t_end")}
-OTHERWISE |= {"sweep(progress)"}  # refused, but a store has been made by then
 CALLS = {
     "sweep": (yz.sweep, {"task": sweep_tasks.plain, "grid": {"a": [1]}, "store": "store", "progress": False}),
     "sweep of a task": (yz.sweep, {"task": "syn_medium", "grid": {"eta_z": [1.0]}, "store": "store"}),

@@ -98,6 +98,7 @@ def sweep(
     >>> dict(runs["entropy"].sizes)
     {'eta_z': 2, 'steps': 1, 'seed': 2}
     """
+    progress = checks.flag("progress", progress)
     plan = _Plan(tasks.resolve(task), grid, seeds)
     plan.check()
     if plan.parts and (file := content.edited(plan.task.run)):
