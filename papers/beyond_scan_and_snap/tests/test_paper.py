@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import json
 import math
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from scipy.special import lambertw
 from yzflow_beyond_scan_and_snap import PAPER
 from yzflow_beyond_scan_and_snap.proofs import transition
 
+import yzflow as yz
 from theory.papers import papers
 from theory.scan_and_snap import decoder
 from theory.statements import REGISTER
@@ -80,3 +82,10 @@ def test_a_wrong_claim_turns_its_clause_red_and_no_other(number, clause, claims)
         if part(once(whole(each.prove)), *each.prove.names)(**claims).failures()
     }
     assert failing == {clause}
+
+
+def test_an_audit_says_whose_code_made_it():
+    """That of the paper's own statements alone names no code besides the core's."""
+    ours = yz.audit(["Scan and Snap: Transition time"], quick=True).environment()
+    assert set(json.loads(ours["code"])) == {"yzflow_beyond_scan_and_snap"}
+    assert "code" not in yz.audit(["Scan and Snap: Lemma 6"], quick=True).environment()
