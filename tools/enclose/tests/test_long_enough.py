@@ -7,6 +7,7 @@ import pytest
 import sympy as sp
 from flint import arb, arb_poly, ctx, fmpq
 from scipy.stats import poisson
+from yzflow_beyond_scan_and_snap import lengths as measured
 from yzflow_beyond_scan_and_snap.proofs import finite_sequences as proof
 from yzflow_enclose.scan_and_snap import long_enough, mean_features
 
@@ -14,7 +15,7 @@ from dynamics import Layer, SequenceClasses
 from theory.scan_and_snap import finite_sequences
 from theory.scan_and_snap.bounds import inner_coefficients, xi_over_gamma
 
-TASKS = [(SequenceClasses(shares, [0, 0], vocab_size=m), z) for shares, m, z in finite_sequences.SMALL]
+TASKS = [(SequenceClasses(shares, [0, 0], vocab_size=m), z) for shares, m, z in measured.SMALL]
 RARE, _ = TASKS[0]
 PAPER = SequenceClasses.single_common_token(10, 1000, common=0.34)
 STARTS = np.zeros(PAPER.probabilities.shape[1])
@@ -44,7 +45,7 @@ def signals(classes, logits=0.0):
 def test_the_bounds_hold_the_sum_over_all_sequences_and_close_in(classes, logits):
     rates, lengths = polynomials(classes, logits), (21, 41, 81)
     for length in lengths:
-        exact = finite_sequences.enumerated_rates(classes, length, logits)
+        exact = measured.enumerated_rates(classes, length, logits)
         for (_, token), (low, high) in rates.items():
             low, high = (float(one(1 / arb(length - 1)).mid()) for one in (low, high))
             assert low - 1e-13 <= exact[token] <= high + 1e-13
@@ -113,7 +114,7 @@ def test_the_limit_is_theorem_2_and_the_first_coefficient_is_the_proofs(classes,
 def test_uneven_attention_and_few_tokens_stay_within_the_bounds(logits):
     """Where all tokens are of the one that counts least, the norm is its least: the remainder has to cover it."""
     for length in (3, 4, 6, 9):
-        exact = finite_sequences.enumerated_rates(RARE, length, logits)
+        exact = measured.enumerated_rates(RARE, length, logits)
         for (_, token), bounds in polynomials(RARE, logits).items():
             low, high = (float(one(1 / arb(length - 1)).mid()) for one in bounds)
             assert low - 1e-12 <= exact[token] <= high + 1e-12
@@ -158,8 +159,8 @@ def test_the_length_of_the_papers_sizes_by_an_integral():
 
 
 def test_the_lengths_around_are_as_it_says():
-    assert finite_sequences.wrong_lengths(None, "closed form") == 0
-    assert finite_sequences.wrong_first_lengths(None, "closed form") == 0
+    assert measured.wrong_lengths(None, "closed form") == 0
+    assert measured.wrong_first_lengths(None, "closed form") == 0
     assert long_enough.long_enough(RARE).length == 179
 
 
@@ -169,9 +170,9 @@ def test_another_length_or_another_rate_is_noticed(monkeypatch):
     def longer(*arguments, **options):
         return long_enough.LongEnough(right(*arguments, **options).length + 1, None, 0, 0, 0.0)
 
-    monkeypatch.setattr(finite_sequences, "_long_enough", lambda: longer)
-    assert finite_sequences.wrong_lengths(None, "closed form") > 0
-    assert finite_sequences.wrong_first_lengths(None, "closed form") > 0
+    monkeypatch.setattr(measured, "_long_enough", lambda: longer)
+    assert measured.wrong_lengths(None, "closed form") > 0
+    assert measured.wrong_first_lengths(None, "closed form") > 0
 
 
 def test_rarer_tokens_need_longer_sequences():
