@@ -66,8 +66,10 @@ def papers() -> dict[str, Any]:
 
 def additions(name: str | None = None) -> list[Any]:
     """All additions to papers, or to the paper with this name; see `yzflow.Paper.adds_to`."""
+    if name is not None:
+        checks.instance("name", name, str)
     papers()
-    return [addition for addition in _additions.values() if name in (None, addition.adds_to)]
+    return [addition for addition in _additions.values() if name is None or addition.adds_to == name]
 
 
 def joined(paper: Any, part: str, own: Any) -> Any:

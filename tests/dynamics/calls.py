@@ -53,7 +53,8 @@ EXEMPT = {
     hostile.RAISED: {"bags.HasPopulation"},
     hostile.OURS: {
         "descent.complete", "layer.attention", "layer.attention_over_time", "layer.in_precision", "layer.moved",
-        "layer.optional_rates", "papers.code_of", "papers.register",
+        "layer.check_queries", "layer.optional_rates", "papers.code_of", "papers.forget", "papers.home_of",
+        "papers.joined", "papers.register",
     },
 }  # fmt: skip
 # Ends of calls that would take long: where each stands -> its value in the tests.
@@ -100,6 +101,7 @@ def open_calls():
         "run.Run.save": (run.save, {"path": "run.nc"}),
         "run.Run.load": (Run.load, {"path": "run.nc"}),
         "papers.papers": (papers.papers, {}),
+        "papers.additions": (papers.additions, {"name": None}),
         "papers.built_in": (papers.built_in, {}),
         "papers.left_out": (papers.left_out, {}),
         "papers.named": (papers.named, {"name": "x"}),

@@ -13,7 +13,7 @@ import sweep_tasks
 from public import public
 
 import yzflow
-from dynamics import SequenceClasses, sgd
+from dynamics import Limits, SequenceClasses, sgd
 from dynamics.support.netcdf import save_dataset
 from theory import statements
 from yzflow import check, examples, figures
@@ -62,7 +62,7 @@ def parts():
 @pytest.fixture(scope="module")
 def calls(tmp_path_factory):
     """Name -> (callable, arguments), made in a folder that takes the files of hostile paths too."""
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, Limits(evaluations=2000):
         patch.chdir(tmp_path_factory.mktemp("hostile"))
         classes = SequenceClasses([[0.2, 0.8, 0.0], [0.2, 0.0, 0.8]], [0, 0], vocab_size=4)
         figure = matplotlib.figure.Figure()

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import integrated_full_flow
 from yzflow_beyond_scan_and_snap.proofs import true_gradient
+from yzflow_beyond_scan_and_snap.statements import STATEMENTS
 
 from dynamics import Layer, SequenceClasses
-from theory.scan_and_snap.statements import STATEMENTS
 from theory.statements import REGISTER
 from yzflow.papers.scan_and_snap.settings import Setting
 from yzflow_studies.true_gradient import in_balls, nearly_equal, study, values
