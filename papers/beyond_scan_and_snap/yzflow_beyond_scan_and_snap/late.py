@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from dynamics.support import checks
 
+_LEAST = 1e-100  # a share whose inverse square is still a number
 START = -12.0  # Integration starts at this ln t: up to here the first terms of the series are exact up to rounding.
 
 
@@ -65,6 +66,7 @@ def late_flow(
     k = checks.integer("n_classes", n_classes, minimum=2)
     m = checks.integer("vocab_size", vocab_size, minimum=k)
     eta_y, eta_z = checks.positive("eta_y", eta_y), checks.positive("eta_z", eta_z)
+    rtol = checks.below("rtol", checks.positive("rtol", rtol), 1)
     start = _start_ratio(common, n_distinct)
     gain = 1 + 1 / (k * n_distinct)  # of ln w over z: the distinct tokens rise by what the common one falls
     log_classes, log_others = np.log(k - 1), np.log(m - k) if m > k else -np.inf
@@ -105,6 +107,8 @@ def late_flow(
 
 def _start_ratio(common: float, n_distinct: int) -> float:
     common = checks.positive("common", common)
+    if common < _LEAST:
+        raise checks.reject("common", f"be at least {_LEAST:g}", common)
     if common >= 1:
         raise checks.reject("common", "be below 1", common)
     return common * float(np.sqrt(checks.integer("n_distinct", n_distinct, minimum=1))) / (1 - common)
@@ -149,7 +153,9 @@ def theory_logit(
     s = checks.finite_array("ln_t", ln_t)
     k = checks.integer("n_classes", n_classes, minimum=2)
     m = checks.integer("vocab_size", vocab_size, minimum=k)
-    gain, start = 1 + 1 / (k * n_distinct), _start_ratio(common, n_distinct)
+    eta_y, eta_z = checks.positive("eta_y", eta_y), checks.positive("eta_z", eta_z)
+    start = _start_ratio(common, n_distinct)
+    gain = 1 + 1 / (k * n_distinct)
 
     def phi(log_y: float) -> float:
         inverse = np.exp(-log_y)
