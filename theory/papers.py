@@ -14,7 +14,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from dynamics.support import checks
+from dynamics.support import checks, raised
 from dynamics.support.distributions import MISSION, plain
 from dynamics.support.origins import OURS, PAPERS, outside
 
@@ -57,7 +57,7 @@ def papers() -> dict[str, Any]:
                     _check_numbers(paper)
                 _add(paper, point.module)
             except Exception as error:  # other people's code can raise anything
-                why = " ".join(str(error).split()) or type(error).__name__
+                why = raised.said(error)
                 _left_out[point.name] = why
                 where = f" of {point.dist.name} {point.dist.version}" if point.dist is not None else ""
                 warnings.warn(f"the paper {point.name}{where} is left out: {why}", UserWarning, stacklevel=2)
@@ -86,7 +86,7 @@ def joined(paper: Any, part: str, own: Any) -> Any:
         try:
             more = getattr(addition, part)
         except Exception as error:  # other people's code can raise anything
-            why = " ".join(str(error).split()) or type(error).__name__
+            why = raised.said(error)
             warnings.warn(f"`{part}` of {addition.name} is left out: {why}", UserWarning, stacklevel=3)
             continue
         if isinstance(own, tuple):
@@ -146,7 +146,8 @@ def register(paper: Any) -> None:
     Raises
     ------
     ValueError
-        If an installed paper, or another registered paper, has the name or the slug.
+        If an installed paper, or another registered paper, has the name or the slug; of an addition, if its paper is
+        unknown or has a statement of the same number.
     """
     _check(paper)
     papers()

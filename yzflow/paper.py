@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Later", "Paper", "later", "paper_of", "papers", "register"]
 
-_OWN_WORDS = ("name", "slug", "reference", "adds_to")
 # Parts that another package can add to; see `Paper.adds_to`.
 _JOINED = ("statements", "proofs", "mistakes", "figures", "tasks", "views", "panels", "questions", "tried")
 _SLUG = re.compile(r"[a-z][a-z0-9_-]*")
@@ -185,25 +184,22 @@ class Paper:
             raise checks.reject("slug", "be of lower-case letters, digits, '_' and '-'", repr(self.slug))
         # A dataclass keeps its parts as attributes. Parts that are imported later or joined with those of other
         # packages must be missing there, so that `__getattr__` is asked for them.
-        waiting = {name: part for name, part in vars(self).items() if isinstance(part, Later)}
-        given = {name: part for name, part in vars(self).items() if name not in (*_OWN_WORDS, *waiting)}
-        object.__setattr__(self, "_later", waiting)
-        object.__setattr__(self, "_parts", {})
-        for name in (*waiting, *_JOINED):
-            self.__dict__.pop(name, None)
+        given = {name: part for name, part in vars(self).items() if not isinstance(part, Later)}
+        object.__setattr__(self, "_later", {name: part for name, part in vars(self).items() if name not in given})
+        object.__setattr__(self, "_joined", {name: part for name, part in given.items() if name in _JOINED})
+        for name in (*self._later, *self._joined):
+            del self.__dict__[name]
         for name, part in given.items():
-            later_levels = name == "statements" and "levels" in waiting
-            self._parts[name] = part if later_levels else self._checked(name, part)
+            if name != "statements" or "levels" in given:
+                self._checked(name, part)
 
     def __getattr__(self, name: str) -> Any:
-        parts = self.__dict__.get("_parts", {})
-        if name not in parts:
+        kept = self.__dict__.get("_joined", {}) if name in _JOINED else self.__dict__
+        if name not in kept:
             if name not in self.__dict__.get("_later", {}):
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-            parts[name] = self._checked(name, self._later[name].load())
-            if name not in _JOINED:
-                self.__dict__[name] = parts[name]
-        return table.joined(self, name, parts[name]) if name in _JOINED else parts[name]
+            kept[name] = self._checked(name, self._later[name].load())
+        return table.joined(self, name, kept[name]) if name in _JOINED else kept[name]
 
     @property
     def of(self) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from dynamics.support import checks, distributions
+from dynamics.support import checks, distributions, raised
 from theory import papers
 
 __all__ = ["collected", "of_papers", "paper_of", "part_of", "parts"]
@@ -56,7 +56,7 @@ def parts(name: str, *, only: str | None = None) -> Iterator[tuple[Any, Any]]:
         try:
             part = getattr(paper, name)
         except Exception as error:  # other people's code can raise anything
-            why = " ".join(str(error).split()) or type(error).__name__
+            why = raised.said(error)
             warnings.warn(f"`{name}` of the paper {paper.name} is left out: {why}", UserWarning, stacklevel=2)
             continue
         if part:

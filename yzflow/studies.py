@@ -18,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from dynamics.support import checks, distributions
+from dynamics.support import checks, distributions, raised
 from theory.values import Study, differences, stored
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def _named() -> list[ModuleType]:
         try:
             packages.append(importlib.import_module(point.value))
         except Exception as error:  # other people's code can raise anything
-            why = " ".join(str(error).split()) or type(error).__name__
+            why = raised.said(error)
             warnings.warn(f"the studies {point.name} are left out: {why}", UserWarning, stacklevel=3)
     return packages
 

@@ -1,4 +1,4 @@
-"""Errors of a user's functions, such as schedules: a run raises them unchanged."""
+"""Errors of other people's code: those of a user's functions are raised unchanged, others are said in a line."""
 
 from __future__ import annotations
 
@@ -16,3 +16,8 @@ def note(error: Exception, what: str) -> None:
 def is_own(error: Exception) -> bool:
     """Tell whether a user's function raised the error, so that no integrator takes it for a failed step."""
     return hasattr(error, "raised_by_own_code")
+
+
+def said(error: BaseException) -> str:
+    """The message of an error in one line, or its class if it has none."""
+    return " ".join(str(error).split()) or type(error).__name__

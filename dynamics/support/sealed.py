@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from dynamics import version
-from dynamics.support import checks, distributions, files
+from dynamics.support import checks, distributions, files, raised
 from dynamics.support.formats import ARCHIVE, NETCDF, format_of
 
 Content = TypeVar("Content")
@@ -59,7 +59,7 @@ def kinds() -> dict[str, str]:
                 if name in found:
                     raise checks.reject(point.value, "have formats of its own", repr(name))
         except Exception as error:  # other people's code can raise anything
-            why = " ".join(str(error).split()) or type(error).__name__
+            why = raised.said(error)
             warnings.warn(f"the kinds of files of {point.value} are left out: {why}", UserWarning, stacklevel=2)
             continue
         found.update(added)

@@ -47,15 +47,15 @@ def enumerated_rates(classes: SequenceClasses, length: int, logits: ArrayLike, *
 
 def wrong_lengths(runs: Runs, level: str) -> float:
     """Share of lengths around the result of `long_enough`, for four small tasks, at which it is wrong on the signs."""
-    return _wrong_lengths(_long_enough(), False, SMALL)
+    return _wrong_lengths(long_enough(), False, SMALL)
 
 
 def wrong_first_lengths(runs: Runs, level: str) -> float:
     """`wrong_lengths` for the first moves, with a decoder trained by the same sequences, for the first two tasks."""
-    return _wrong_lengths(_long_enough(), True, SMALL[:2])
+    return _wrong_lengths(long_enough(), True, SMALL[:2])
 
 
-def _long_enough() -> Callable[..., Any]:
+def long_enough() -> Callable[..., Any]:
     """The function `yzflow_enclose.scan_and_snap.long_enough.long_enough`, in ball arithmetic."""
     return distributions.bring(distributions.LONG_ENOUGH, "`long_enough`").long_enough
 

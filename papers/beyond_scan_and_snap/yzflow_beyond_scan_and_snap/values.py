@@ -7,14 +7,9 @@ from typing import Any
 import numpy as np
 
 from dynamics import SequenceClasses, gradient_flow
-from dynamics.support import distributions
 from theory.scan_and_snap import decoder
 from theory.values import Study
-
-
-def _long_enough(*arguments: Any, **options: Any) -> Any:
-    module = distributions.bring(distributions.LONG_ENOUGH, "`long_enough`")
-    return module.long_enough(*arguments, **options)
+from yzflow_beyond_scan_and_snap.lengths import long_enough
 
 
 def lengths(k: int, m: int, common: list[float]) -> dict[str, Any]:
@@ -25,7 +20,7 @@ def lengths(k: int, m: int, common: list[float]) -> dict[str, Any]:
         rho = float(classes.overlap()[0, 1])
         row: dict[str, Any] = {"k": k, "m": m, "rho": rho}
         for name in ("modified", "full", "trained"):
-            found = _long_enough(classes, decoder=name)
+            found = long_enough()(classes, decoder=name)
             row |= {name: found.length, f"{name}_first_order": found.first_order, f"{name}_exact": found.exact}
             row |= {"fails": found.fails} if name == "modified" else {}
         rows.append(row)
@@ -41,7 +36,7 @@ def moved_lengths(k: int, m: int, common: float, eta_y: float, eta_z: float, by_
     rows = []
     for place, time in enumerate(times):
         z = flow["z"].isel(time=place).values
-        found = _long_enough(classes, logits=z)
+        found = long_enough()(classes, logits=z)
         pulls = classes.probabilities.toarray()[:2] * np.exp(z[0])
         first, second = pulls / np.linalg.norm(pulls, axis=1, keepdims=True)
         rows.append({

@@ -170,7 +170,7 @@ def test_another_length_or_another_rate_is_noticed(monkeypatch):
     def longer(*arguments, **options):
         return long_enough.LongEnough(right(*arguments, **options).length + 1, None, 0, 0, 0.0)
 
-    monkeypatch.setattr(measured, "_long_enough", lambda: longer)
+    monkeypatch.setattr(measured, "long_enough", lambda: longer)
     assert measured.wrong_lengths(None, "closed form") > 0
     assert measured.wrong_first_lengths(None, "closed form") > 0
 
