@@ -62,6 +62,8 @@ def _listed(parameter: inspect.Parameter) -> Iterator[click.Parameter]:
         yield _option(parameter)
     elif parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD and parameter.name != "context":
         kind, several, _, settings = _read(parameter)
+        if several:  # empty without words; click before 8.2 refuses a default of its own
+            settings.pop("default", None)
         yield click.Argument([parameter.name], type=kind, nargs=-1 if several else 1, **settings)
 
 
