@@ -198,6 +198,43 @@ def attention_speed(trajectory: Trajectory, *, next_token: int = 0) -> xr.DataAr
     return np.abs(shares * (velocity - (shares * velocity).sum("token"))).sum("token") / 2
 
 
+def curves(trajectory: Trajectory, *, next_token: int = 0) -> xr.Dataset:
+    """The curves of a flow that figures of the transition draw, over ``time``, given one next token.
+
+    Parameters
+    ----------
+    trajectory : Trajectory
+    next_token : int
+
+    Returns
+    -------
+    xarray.Dataset
+        ``speed`` of attention, per SGD step; ``share_done`` of its change; logits ``z`` and their velocities
+        ``z_velocity`` (``token``: the most attended common and the most attended distinct one); ``loss`` in nats.
+    """
+    dataset = trajectory.dataset
+    shown = list(_most_attended(dataset.sel(next_token=next_token)))
+    logits = dataset[["z", "z_velocity"]].isel(query=int(dataset["query_of"].sel(next_token=next_token)))
+    drawn = logits.sel(token=shown).assign(
+        speed=attention_speed(trajectory, next_token=next_token).assign_attrs(units="1 / SGD step"),
+        share_done=share_done(trajectory, next_token=next_token).assign_attrs(units="1"),
+        loss=dataset["loss"],
+    )
+    # Nothing reads curves as a trajectory, so they carry no format.
+    drawn.attrs = {name: dataset.attrs[name] for name in ("simulator", "parameters", "versions")}
+    return drawn
+
+
+def _most_attended(given: xr.Dataset) -> tuple[int, int]:
+    """The common and the distinct token with the most attention at the start, in a dataset of one next token."""
+    attended = given["attention"]
+    common, distinct = (
+        int(attended["token"][int(attended.isel(time=0).where(group, -1).argmax("token"))])
+        for group in (~given["distinct"], given["distinct"])
+    )
+    return common, distinct
+
+
 def exact_transition(trajectory: Trajectory) -> float:
     """t* for the sizes and the rate of a trajectory, of next tokens drawn equally often, by plain steps from zero."""
     return decoder.transition_time(**recorded_sizes(trajectory), eta_y=trajectory.parameters["eta_y"])
@@ -238,10 +275,7 @@ def _around(flow: Trajectory, next_token: int) -> dict[str, float]:
     part = flow.dataset.sel(next_token=next_token)
     share, attended = share_done(flow, next_token=next_token), part["attention"]
     moving, peak = attention_speed(flow, next_token=next_token), exact_transition(flow)
-    common, distinct = (
-        attended["token"][int(attended.isel(time=0).where(group, -1).argmax("token"))]
-        for group in (~part["distinct"], part["distinct"])
-    )
+    common, distinct = _most_attended(part)
     speed = np.abs(part["z_velocity"].isel(query=int(part["query_of"])))
     enough = int(np.argmax(share.values >= 0.9))
     near = slice(max(enough - 1, 0), enough + 1)

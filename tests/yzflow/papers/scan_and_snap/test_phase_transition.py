@@ -352,8 +352,15 @@ def test_the_main_job_writes_figures_data_and_table(tmp_path, capsys):
         "figure9_growth_exponent",
     }
     assert {path.stem for path in out.glob("*.png")} == {path.stem for path in out.glob("*.pdf")} == stems
-    flow = Trajectory.load(out / "data" / "weak_eta-y-0.5_full.nc")
-    assert flow.parameters["eta_y"] == 0.5 and flow.dataset["time"][-1] == pt.T_END
+    curves = xr.load_dataset(out / "data" / "weak_eta-y-0.5_full_curves.nc")
+    times = curves["time"].values
+    assert times[-1] == pt.T_END and list(curves["token"]) == [0, 1]  # the common token, and the first distinct one
+    between = np.trapezoid(curves["z_velocity"], times, axis=0)
+    np.testing.assert_allclose(between, curves["z"][-1] - curves["z"][0], rtol=2e-3)
+    assert curves["share_done"][0] == 0 and curves["share_done"][-1] == 1
+    with pytest.raises(ValueError, match="must be a trajectory written by yzflow"):
+        Trajectory.load(out / "data" / "weak_eta-y-0.5_full_curves.nc")
+    assert sum(path.stat().st_size for path in out.rglob("*.nc")) < 5e6
     assert len((out / "transition_times.csv").read_text().splitlines()) == 1 + len(pt.ETA_Y)
 
 
