@@ -1,4 +1,5 @@
-"""Output that pages show: a line of a block ends in ``# -> OUTPUT``, or ``<!--- prints: COMMAND -->`` is above text.
+"""Output that pages show: a line of a block ends in ``# -> OUTPUT``, or text stands below ``<!--- prints -->``, the
+output of the block above, or below ``<!--- prints: COMMAND -->``.
 
 Numbers agree to the digits that are shown, words and signs exactly; ``...`` stands for anything, ``below X`` for a
 number up to X.
@@ -22,7 +23,7 @@ from sybil.evaluators.python import pad
 from sybil.parsers.markdown import PythonCodeBlockParser
 
 _NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d,_]*(?:\.\d+)?(?:e[-+]?\d+)?")
-_COMMAND = re.compile(r"^<!--- prints: (?P<command>.+?) -->\n```text\n(?P<shown>.*?)^```", re.DOTALL | re.MULTILINE)
+_PRINTS = re.compile(r"^<!--- prints(?:: (?P<command>.+?))? -->\n```text\n(?P<shown>.*?)^```", re.DOTALL | re.MULTILINE)
 
 
 def comments(source: str) -> dict[int, str]:
@@ -55,14 +56,17 @@ def _rounds(found: str, shown: str) -> bool:
     return abs(value - said) <= 0.5 * 10.0**-digits * (1 + 1e-9) and (digits > 0 or value == said or exponent != "")
 
 
-def _compared(example: Example, commands: Sequence[tuple[str, str]]) -> None:
+def _compared(example: Example, texts: Sequence[tuple[str | None, str]]) -> None:
     """Runs a block statement by statement, then commands where it wrote its files, and compares what the page shows."""
     source = pad(example.parsed, example.line + example.parsed.line_offset)
     said = comments(source)
+    whole = io.StringIO()
     for statement in ast.parse(source, example.path).body:
         shown = said.get(statement.end_lineno or 0, "")
         if not shown.startswith("-> "):
-            exec(compile(ast.Module([statement], []), example.path, "exec", dont_inherit=True), example.namespace)
+            code = compile(ast.Module([statement], []), example.path, "exec", dont_inherit=True)
+            with contextlib.redirect_stdout(whole):
+                exec(code, example.namespace)
             continue
         assert isinstance(statement, ast.Expr), f"output is of an expression, or of what prints, but not of {shown!r}"
         with contextlib.redirect_stdout(io.StringIO()) as printed:
@@ -71,13 +75,16 @@ def _compared(example: Example, commands: Sequence[tuple[str, str]]) -> None:
         output = printed.getvalue() or str(value)
         assert agrees(shown.removeprefix("-> "), output), f"the page shows {shown!r}, but this is {output!r}"
     example.namespace.pop("__builtins__", None)
-    for command, shown in commands:
-        program, *arguments = shlex.split(command)
-        assert program == "yzflow", command
-        output = (
-            CliRunner().invoke(importlib.import_module("yzflow.cli").main, arguments, catch_exceptions=False).output
-        )
+    for command, shown in texts:
+        output = whole.getvalue() if command is None else _output(command)
         assert agrees(shown, output), f"the page shows {shown!r}, but this is {output!r}"
+
+
+def _output(command: str) -> str:
+    program, *arguments = shlex.split(command)
+    assert program == "yzflow", command
+    main = importlib.import_module("yzflow.cli").main
+    return CliRunner().invoke(main, arguments, catch_exceptions=False).output
 
 
 class BlockParser(PythonCodeBlockParser):
@@ -88,6 +95,6 @@ class BlockParser(PythonCodeBlockParser):
         ends = [*(region.start for region in regions[1:]), len(document.text)]
         for region, end in zip(regions, ends, strict=False):  # a page may have none
             if not region.parsed.startswith(">>>"):
-                commands = [match.groups() for match in _COMMAND.finditer(document.text, region.end, end)]
-                region.evaluator = functools.partial(_compared, commands=commands)
+                texts = [match.groups() for match in _PRINTS.finditer(document.text, region.end, end)]
+                region.evaluator = functools.partial(_compared, texts=texts)
             yield region

@@ -1,6 +1,7 @@
 """Output that pages show is compared when their blocks run, and no block shows it in another form."""
 
 import ast
+import builtins
 import re
 
 import pytest
@@ -67,8 +68,33 @@ def test_a_page_with_other_output_fails(tmp_path):
     _evaluated(tmp_path, command.format(SHOWN.format(1, 1), "..."))
     with pytest.raises(AssertionError, match=r"the page shows .*, version none"):
         _evaluated(tmp_path, command.format(SHOWN.format(1, 1), "none"))
+    block = "```python\nfor size in (2, 3):\n    print(size, size**2)\n```\n<!--- prints -->\n```text\n2 4\n3 {}\n```\n"
+    _evaluated(tmp_path, block.format(9))
+    with pytest.raises(AssertionError, match=r"the page shows '2 4\\n3 8\\n', but this is '2 4\\n3 9"):
+        _evaluated(tmp_path, block.format(8))
     with pytest.raises(AssertionError, match="output is of an expression"):
         _evaluated(tmp_path, "```python\nx = 1  # -> 1\n```\n")
+
+
+def test_blocks_of_the_readme_run_alone():
+    """Each name that a block reads is bound in it; one block is skipped, since it is of a reader's training."""
+    text = (ROOT / "README.md").read_text()
+    skipped = re.findall(r"<!--- skip: next .*? -->\n\n```python\n(.*?)```", text, re.DOTALL)
+    blocks = re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    assert len(skipped) == 1 and len(blocks) >= 5
+    for block in set(blocks) - set(skipped):
+        names = [node for node in ast.walk(ast.parse(block)) if isinstance(node, ast.Name)]
+        imported = {
+            name.asname for node in ast.walk(ast.parse(block)) if isinstance(node, ast.Import) for name in node.names
+        }
+        bound = {node.id for node in names if isinstance(node.ctx, ast.Store)} | imported | set(dir(builtins))
+        assert {node.id for node in names} <= bound, block
+
+
+def test_the_readme_is_short():
+    """A reader's words: no marks, no code."""
+    text = re.sub(r"<!--.*?-->|```.*?```", "", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+    assert len(text.split()) < 900
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
