@@ -42,8 +42,10 @@ class Asked:
 
 def is_asked(check: Check, level: str, room: Room) -> bool:
     """Whether a check is measured at a level of the table: in place of a flow only where it takes either flow."""
-    own = room.levels[level]
-    return own in check.levels and (own == level or len(set(check.levels) & set(room.levels.values())) > 1)
+    of_register = room.levels[level]
+    return of_register in check.levels and (
+        of_register == level or len(set(check.levels) & set(room.levels.values())) > 1
+    )
 
 
 class Seen:
@@ -80,10 +82,10 @@ class Runs:
 
     def simulated(self, level: str) -> _Simulation:
         """The simulation at a level of the register, for a check: that of the table where it stands for it."""
-        own = self.level if level == self._stands_for else level
-        if own not in self._made:
-            self._made[own] = self.option.simulate(self._setting, own, self._seed)
-        return self._made[own]
+        name = self.level if level == self._stands_for else level
+        if name not in self._made:
+            self._made[name] = self.option.simulate(self._setting, name, self._seed)
+        return self._made[name]
 
     def stopped(self) -> int:
         """Why there is no simulation, or 0."""
@@ -100,11 +102,11 @@ def measured_by(runs: Runs, room: Room, check: Check, level: str) -> dict[str, f
     """The numbers of one check on one run, plain and corrected."""
     drawn = runs.level in room.drawn
     plain = _numbers(Seen(runs.adapted, runs.simulated), room, check, level, drawn)
-    found = dict(zip(NUMBERS[:4], plain, strict=True))
+    numbers = dict(zip(NUMBERS[:4], plain, strict=True))
     if runs.correction is not None:
         seen = Seen(runs.correction.setting, runs.simulated, runs.correction.view)
-        found |= zip(NUMBERS[4:], _numbers(seen, room, check, level, drawn), strict=True)
-    return found
+        numbers |= zip(NUMBERS[4:], _numbers(seen, room, check, level, drawn), strict=True)
+    return numbers
 
 
 def _numbers(seen: Seen, room: Room, check: Check, level: str, drawn: bool) -> tuple[float, float, float, float]:

@@ -35,19 +35,19 @@ def table_of(
     for name in ("whole", "late", "corrected", "corrected_late"):
         counts[name] = np.zeros((*why.shape, 2), dtype=int)
         p[name] = np.full(why.shape, np.nan)
-        for place in _drawn_cells(why, is_drawn):
-            check = asked[place[0]].check
-            errors = cells[name][place]
-            if np.isnan(cells["corrected"][place]).all() and name.startswith("corrected"):
+        for cell in _drawn_cells(why, is_drawn):
+            check = asked[cell[0]].check
+            errors = cells[name][cell]
+            if np.isnan(cells["corrected"][cell]).all() and name.startswith("corrected"):
                 continue
-            counts[name][place] = votes(errors, check.tolerance, reversible=check.reversible)
-            p[name][place] = sign_test(*counts[name][place])
+            counts[name][cell] = votes(errors, check.tolerance, reversible=check.reversible)
+            p[name][cell] = sign_test(*counts[name][cell])
     decided = dict(zip(p, holm(np.stack(list(p.values()))), strict=True))
     verdict = {}
     for form, (error, late, from_, back) in {"plain": NUMBERS[:4], "corrected": NUMBERS[4:]}.items():
         verdict[form] = np.full(why.shape, int(Fate.NOT_ASKED))
-        for place in zip(*np.nonzero(why >= 0), strict=True):
-            verdict[form][place] = _fate(place, asked, why, end, is_drawn, cells, counts, decided, error, late, from_,
+        for cell in zip(*np.nonzero(why >= 0), strict=True):
+            verdict[form][cell] = _fate(cell, asked, why, end, is_drawn, cells, counts, decided, error, late, from_,
                                          back)  # fmt: skip
     with np.errstate(all="ignore"):
         middle = {name: _median(cells[name]) for name in NUMBERS}
@@ -77,9 +77,9 @@ def table_of(
             "setting": measured["setting"].values,
             "level": levels,
             "side": ["for", "against"],
-            "statement": ("check", [one.statement.id for one in asked]),
-            "tolerance": ("check", [float(one.check.tolerance) for one in asked]),
-            "reversible": ("check", [one.check.reversible for one in asked]),
+            "statement": ("check", [entry.statement.id for entry in asked]),
+            "tolerance": ("check", [float(entry.check.tolerance) for entry in asked]),
+            "reversible": ("check", [entry.check.reversible for entry in asked]),
             "text": ("option", [texts[name] for name in measured["option"].values.tolist()]),
         },
         {
@@ -100,10 +100,10 @@ def margins(room: Room, asked: Sequence[Asked], settings: Sequence[Any]) -> tupl
     levels = list(room.levels.values())  # of the register
     smallest = [
         [
-            [min(one.statement.margins(setting, one.check, level).values(), default=np.inf) for level in levels]
+            [min(entry.statement.margins(setting, entry.check, level).values(), default=np.inf) for level in levels]
             for setting in settings
         ]
-        for one in asked
+        for entry in asked
     ]
     return (
         ("check", "setting", "level"),
@@ -113,34 +113,34 @@ def margins(room: Room, asked: Sequence[Asked], settings: Sequence[Any]) -> tupl
 
 
 def _drawn_cells(why: np.ndarray, is_drawn: np.ndarray) -> Iterator[tuple[int, ...]]:
-    for place in zip(*np.nonzero(why == DEFINED), strict=True):
-        if is_drawn[place[3]]:
-            yield place
+    for cell in zip(*np.nonzero(why == DEFINED), strict=True):
+        if is_drawn[cell[3]]:
+            yield cell
 
 
-def _fate(place, asked, why, end, is_drawn, cells, counts, decided, error, late, from_, back) -> Fate:
+def _fate(cell, asked, why, end, is_drawn, cells, counts, decided, error, late, from_, back) -> Fate:
     """The verdict in one cell, on one form."""
     corrected = error.startswith("corrected")
-    if why[place] != DEFINED:
+    if why[cell] != DEFINED:
         return Fate.NOT_ASKED if corrected else Fate.UNDEFINED
-    if corrected and np.isnan(cells["corrected_from"][place]).all() and np.isnan(cells[error][place]).all():
+    if corrected and np.isnan(cells["corrected_from"][cell]).all() and np.isnan(cells[error][cell]).all():
         return Fate.NOT_ASKED
-    check = asked[place[0]].check
-    if is_drawn[place[3]]:
+    check = asked[cell[0]].check
+    if is_drawn[cell[3]]:
         return fate_of_votes(
-            tuple(counts[error][place]), tuple(counts[late][place]),
-            whole_decided=bool(decided[error][place]), late_decided=bool(decided[late][place]),
-            wrong=float(np.nanmedian(cells[late][place])) if check.reversible else np.nan,
+            tuple(counts[error][cell]), tuple(counts[late][cell]),
+            whole_decided=bool(decided[error][cell]), late_decided=bool(decided[late][cell]),
+            wrong=float(np.nanmedian(cells[late][cell])) if check.reversible else np.nan,
         )  # fmt: skip
-    numbers = {name: float(cells[name][place][0]) for name in (error, from_, back)}
+    numbers = {name: float(cells[name][cell][0]) for name in (error, from_, back)}
     return fate_of_run(
-        numbers[error], check.tolerance, holds_from=numbers[from_], reversed_from=numbers[back], end=end[place[1:]]
+        numbers[error], check.tolerance, holds_from=numbers[from_], reversed_from=numbers[back], end=end[cell[1:]]
     )
 
 
 def _median(values: np.ndarray) -> np.ndarray:
     """Over the draws, where there is any."""
     some = ~np.isnan(values).all(axis=-1)
-    found = np.full(values.shape[:-1], np.nan)
-    found[some] = np.nanmedian(values[some], axis=-1)
-    return found
+    medians = np.full(values.shape[:-1], np.nan)
+    medians[some] = np.nanmedian(values[some], axis=-1)
+    return medians

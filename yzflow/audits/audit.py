@@ -50,7 +50,7 @@ class Simulations:
 
     def refused(self, error: Exception) -> bool:
         """Whether an error is that of a simulation, and not of what is measured on it."""
-        return any(error is one for one in self._refused.values())
+        return any(error is refusal for refusal in self._refused.values())
 
     def last(self, level: str) -> float:
         """Last time of the simulation at a level; zero where nothing was simulated."""
@@ -111,7 +111,7 @@ def audit(
     lacking: dict[str, str] = {}
     simulations = {
         paper: [Simulations(setting, seed=seed) for setting in settings(paper, quick=quick)]
-        for paper in dict.fromkeys(one.paper for one in chosen if one.checks)
+        for paper in dict.fromkeys(statement.paper for statement in chosen if statement.checks)
     }
     balls: dict[str, list[FlowsInBalls]] = {}
     if enclose is not None:
@@ -124,22 +124,22 @@ def audit(
             report.update(i / len(chosen), statement.id)
             if statement.proofs:
                 proofs[statement.id] = prove(statement)
-            own = simulations.get(statement.paper, ()) if statement.checks else ()
-            for place, runs in enumerate(own):
-                report.update((i + place / len(own)) / len(chosen), f"{statement.id} at {runs.setting.name}")
-                flows = balls[statement.paper][place] if statement.paper in balls else None
+            runs_of_paper = simulations.get(statement.paper, ()) if statement.checks else ()
+            for number, runs in enumerate(runs_of_paper):
+                report.update((i + number / len(runs_of_paper)) / len(chosen), f"{statement.id} at {runs.setting.name}")
+                flows = balls[statement.paper][number] if statement.paper in balls else None
                 for check in statement.checks:
                     table += _measured(statement, check, runs, flows, lacking)
     for name, why in lacking.items():
         warnings.warn(f"{name} is not measured: {why}", UserWarning, stacklevel=2)
     enclosed = [flow for tasks in balls.values() for flows in tasks for flow in flows.flows.values()]
     call = {
-        "only": None if only is None else [one.id for one in chosen],
+        "only": None if only is None else [statement.id for statement in chosen],
         "quick": quick,
         "seed": seed,
         "enclose": _kept(enclose),
     }
-    modules = {module for own in simulations.values() for runs in own for module in runs.modules}
+    modules = {module for runs_of_paper in simulations.values() for runs in runs_of_paper for module in runs.modules}
     return AuditReport(table, tuple(chosen), proofs, tuple(enclosed), call, tuple(sorted(modules)))
 
 
@@ -209,12 +209,12 @@ def _measured(
         return []
 
 
-def _error(check: Check, found: Any) -> float:
+def _error(check: Check, measured: Any) -> float:
     """The error that a measure returned, NaN where it has none. A signed one would be within every tolerance."""
-    number = np.asarray(found)
+    number = np.asarray(measured)
     if number.shape != () or number.dtype.kind not in "fiu" or number < 0:
         of = f"measure of {check.name!r}"
-        raise checks.reject(of, "return one number, zero or more", checks.brief(found))
+        raise checks.reject(of, "return one number, zero or more", checks.brief(measured))
     return float(number)
 
 

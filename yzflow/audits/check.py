@@ -84,11 +84,11 @@ class StatementVerdict(Examined):
         for clause in statement.clauses:
             if clause.formula:
                 lines += [f"{clause.name[0].upper()}{clause.name[1:]}:", "", *formulas.as_markdown(clause.formula), ""]
-        found = [[column.words for column in self.columns]]
+        verdict = [[column.words for column in self.columns]]
         lines += [
             f"**{self.outcome}**",
             "",
-            *markdown_table([[column.title for column in self.columns], *found]),
+            *markdown_table([[column.title for column in self.columns], *verdict]),
             "",
             "Rests on:",
             "",
@@ -283,7 +283,7 @@ def _proved(verdict: Examined) -> str:
     if failing:
         return f"no: the proof fails; {stated}; {errata}"
     of = "the corrected form" if statement.corrected else f"the {statement.source.form}"
-    without = [clause.name for clause in statement.clauses if all(one.clause != clause.name for one in labels)]
+    without = [clause.name for clause in statement.clauses if all(label.clause != clause.name for label in labels)]
     complete = not without and all(label.trust is Trust.PROVED and not label.prose for label in labels)
     answer = "yes" if complete and not statement.accused else "partial"
     missing = f"; without a proof: {', '.join(without)}" if without else ""

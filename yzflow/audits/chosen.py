@@ -26,14 +26,14 @@ def find(statement: str | Statement, *, argument: str = "statement") -> Statemen
         return _known(statement)
     register = statements.REGISTER
     wanted = checks.plain(checks.instance(argument, statement, (str, Statement)))
-    found = [entry for entry in register.values() if wanted == checks.plain(entry.id)]
-    found = found or [entry for entry in register.values() if wanted == checks.plain(entry.number)]
-    if len(found) == 1:
-        return found[0]
+    matches = [entry for entry in register.values() if wanted == checks.plain(entry.id)]
+    matches = matches or [entry for entry in register.values() if wanted == checks.plain(entry.number)]
+    if len(matches) == 1:
+        return matches[0]
     # "Theorem 2" is neither "Theorem 2(a)" nor "Theorem 2(b)", but may mean one of them.
-    found += [entry for entry in register.values() if entry not in found and _is_part(entry, wanted)]
-    if found:
-        several = ", ".join(f'"{entry.id}"' for entry in found)
+    matches += [entry for entry in register.values() if entry not in matches and _is_part(entry, wanted)]
+    if matches:
+        several = ", ".join(f'"{entry.id}"' for entry in matches)
         raise checks.reject(argument, f"name one of {several}", repr(statement))
     near = checks.nearest(statement, {entry.id: (entry.id, entry.number) for entry in register.values()})
     rule = f"be in the register, as {near} are; `yzflow statements` lists all{distributions.more(statement)}"
@@ -52,12 +52,12 @@ def choose(only: Sequence[Any] | Statement | Paper | None, *, argument: str = "o
     if only is None:
         return list(register.values())
     named = [only] if isinstance(only, (Statement, Paper)) else checks.listed(argument, only, "be a list of statements")
-    found: dict[str, Statement] = {}
-    for one in named:
-        own = one.statements if isinstance(one, Paper) else (find(one, argument=argument),)
-        found |= {statement.id: statement for statement in own}
-    ordered = [found.pop(name) for name in register if name in found]
-    return [*ordered, *found.values()]
+    chosen: dict[str, Statement] = {}
+    for entry in named:
+        members = entry.statements if isinstance(entry, Paper) else (find(entry, argument=argument),)
+        chosen |= {statement.id: statement for statement in members}
+    ordered = [chosen.pop(name) for name in register if name in chosen]
+    return [*ordered, *chosen.values()]
 
 
 def _is_part(statement: Statement, wanted: str) -> bool:
@@ -70,7 +70,7 @@ def _known(statement: Statement) -> Statement:
     if statement.checks:
         paper = papers.named(statement.paper)
         if paper is None:
-            known = ", ".join(one.name for one in papers.papers().values())
+            known = ", ".join(entry.name for entry in papers.papers().values())
             rule = f"be of a paper in the table, {known}, or of one that `yzflow.register` adds, since it has checks"
             raise checks.reject("statement", rule, repr(statement.id))
         layout.check_levels(statement, paper.levels)

@@ -73,11 +73,11 @@ class Examined:
         """Setting -> assumption -> margin, the ratio of its two sides; it holds from one on."""
         if self.own is not None:
             return {self.own.setting.name: dict(self.own.margins)} if self.own.margins else {}
-        found: dict[str, dict[str, float]] = {}
+        margins: dict[str, dict[str, float]] = {}
         for row in self.rows:  # a check may have assumptions of its own
             if row.margins:
-                found.setdefault(row.setting, {}).update(row.margins)
-        return found
+                margins.setdefault(row.setting, {}).update(row.margins)
+        return margins
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -132,12 +132,12 @@ class Examined:
         if self.own is None:
             return ""
         trained = layout.columns(self.statement.paper)
-        asked = {level for check in self.statement.checks for level in check.levels}
+        levels = {level for check in self.statement.checks for level in check.levels}
         left_out = [
             level
             for name in layout.COLUMNS[1:]
             for level in trained[name]
-            if level in asked and level not in self.own.levels
+            if level in levels and level not in self.own.levels
         ]
         said = dict.fromkeys(
             f"The {entry.level} stopped at t = {entry.time:,.4g}: try t_end={entry.time / 2:.4g}, or smaller rates."

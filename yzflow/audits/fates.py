@@ -109,10 +109,10 @@ def votes(errors: ArrayLike, tolerance: float, *, reversible: bool) -> tuple[int
     more is against it, and one with half of them does not vote. Else a run is for it if its error is within the
     tolerance, and against it if not, or if the error is no number.
     """
-    found = np.asarray(errors, dtype=float)
+    values = np.asarray(errors, dtype=float)
     if reversible:
-        return int((found < 0.5).sum()), int((found > 0.5).sum())
-    within = found <= tolerance
+        return int((values < 0.5).sum()), int((values > 0.5).sum())
+    within = values <= tolerance
     return int(within.sum()), int((~within).sum())
 
 
@@ -129,9 +129,9 @@ def holm(p: ArrayLike, *, alpha: float = ALPHA) -> np.ndarray:
     The j-th smallest of m values, from j = 0, is compared with alpha/(m - j), until one is larger. Whatever the
     dependence, a true hypothesis is rejected with a probability of at most alpha.
     """
-    found = np.asarray(p, dtype=float)
+    values = np.asarray(p, dtype=float)
     alpha = checks.positive("alpha", alpha)
-    flat = found.ravel()
+    flat = values.ravel()
     tested = np.flatnonzero(~np.isnan(flat))
     order = tested[np.argsort(flat[tested], kind="stable")]
     bounds = alpha / np.arange(tested.size, 0, -1)
@@ -139,7 +139,7 @@ def holm(p: ArrayLike, *, alpha: float = ALPHA) -> np.ndarray:
     n = below.size if below.all() else int(np.argmin(below))
     rejected = np.zeros(flat.size, dtype=bool)
     rejected[order[:n]] = True
-    return rejected.reshape(found.shape)
+    return rejected.reshape(values.shape)
 
 
 def fate_of_votes(

@@ -48,7 +48,7 @@ def as_html(formula: str, *, latex: bool | None = None) -> str:
     if is_latex(formula) if latex is None else latex:
         lines = [re.split(r"\\q?quad\b\s*", line) for line in _LINE.split(formula)]
         try:
-            return "<br/>".join(" ".join(_picture(part) for part in parts if part.strip()) for parts in lines)
+            return "<br/>".join(" ".join(_picture(piece) for piece in parts if piece.strip()) for parts in lines)
         except ValueError:
             pass
     return f"<code>{html.escape(formula)}</code>"
@@ -56,8 +56,8 @@ def as_html(formula: str, *, latex: bool | None = None) -> str:
 
 def in_words(text: str) -> str:
     """A text with formulas between dollar signs as HTML: these as pictures, the rest escaped."""
-    found = re.split(r"\$([^$]*)\$", text)
-    return "".join(as_html(part, latex=True) if place % 2 else html.escape(part) for place, part in enumerate(found))
+    pieces = re.split(r"\$([^$]*)\$", text)
+    return "".join(as_html(piece, latex=True) if i % 2 else html.escape(piece) for i, piece in enumerate(pieces))
 
 
 _NAMES = (
@@ -98,11 +98,11 @@ def readable(text: str) -> str:
     >>> readable("|lambda_1(E)| <= 6/sqrt(M), sum_n 2^(n/2); theory.bounds")
     '|λ<sub>1</sub>(E)| ≤ 6/√(M), ∑<sub>n</sub> 2<sup>n/2</sup>; <code>theory.bounds</code>'
     """
-    found, end = [], 0
+    pieces, end = [], 0
     for code in _CODE.finditer(text):
-        found += [_in_letters(text[end : code.start()]), f"<code>{code[0]}</code>"]
+        pieces += [_in_letters(text[end : code.start()]), f"<code>{code[0]}</code>"]
         end = code.end()
-    return "".join([*found, _in_letters(text[end:])])
+    return "".join([*pieces, _in_letters(text[end:])])
 
 
 def _in_letters(text: str) -> str:
@@ -133,22 +133,22 @@ def parts(formula: str) -> str:
     so that a line can be broken between them.
     """
     depth = since = 0
-    found: list[str] = []
+    tokens: list[str] = []
     for token in re.findall(r"\\[A-Za-z]+|\\.|.", formula, re.DOTALL):
         depth += (token in _OPEN) - (token in _CLOSE)
         since = 0 if token in (r"\quad", r"\qquad", r"\\") else since + len(token)
-        if depth == 0 and token in (r"\ ", " ") and found and found[-1] in (",", ":", ";"):
+        if depth == 0 and token in (r"\ ", " ") and tokens and tokens[-1] in (",", ":", ";"):
             token, since = r"\quad ", 0
         elif depth == 0 and since > {r"\text": _LONG // 2}.get(token, _LONG if token in _RELATIONS else math.inf):
-            found.append(r"\quad ")
+            tokens.append(r"\quad ")
             since = 0
-        found.append(token)
-    return "".join(found)
+        tokens.append(token)
+    return "".join(tokens)
 
 
 def _plain(formula: str) -> str:
     """The same in the commands that matplotlib knows."""
-    plain = re.sub(r"\\text\{([^{}]*)\}", lambda found: r"\mathrm{" + found[1].replace(" ", r"\ ") + "}", formula)
+    plain = re.sub(r"\\text\{([^{}]*)\}", lambda match: r"\mathrm{" + match[1].replace(" ", r"\ ") + "}", formula)
     # Its \frac is a small one in running text, so that \frac here is \dfrac there, and \tfrac here \frac.
     plain = re.sub(rf"\\([td]?)frac{_ARGUMENT}{_ARGUMENT}", r"\\\1frac{\2}{\3}", plain)
     plain = plain.replace(r"\bmod", r"\ \mathrm{mod}\ ")

@@ -27,8 +27,8 @@ def sentence(columns: Sequence[Column]) -> str:
     """The findings in plain words: in each column what held, and what did not and by how much."""
     said = [f"{_upper(f'{_where(column)} {_phrases(column)[0]}')}." for column in columns if _speaks(column)]
     if not said:
-        asked = any(part.outcome is Outcome.NOT_RUN for column in columns for part in column.parts)
-        return "Nothing was run for this." if asked else "No simulation and no proof is asked about this statement."
+        could_run = any(part.outcome is Outcome.NOT_RUN for column in columns for part in column.parts)
+        return "Nothing was run for this." if could_run else "No simulation and no proof is asked about this statement."
     return " ".join(said)
 
 
@@ -204,6 +204,6 @@ def _kinds(parts: Sequence[Part]) -> str:
 
 def _missed(part: Part) -> str:
     """Verb for a part that did not hold: a past tense, which goes with one thing and with many."""
-    found = {Outcome.REFUTED: "was found false in balls", Outcome.DIFFERS: "differed"}.get(part.outcome, "failed")
+    verb = {Outcome.REFUTED: "was found false in balls", Outcome.DIFFERS: "differed"}.get(part.outcome, "failed")
     why = f" ({part.why})" if part.outcome is Outcome.DIFFERS else ""
-    return f"{found}, {part.by}{why}" if part.by else f"{found}{why}"
+    return f"{verb}, {part.by}{why}" if part.by else f"{verb}{why}"

@@ -196,10 +196,10 @@ class Column:
         A sharper part that holds never hides one that fails, and one of what holds beyond the printed form none whose
         hypothesis was not met.
         """
-        found = {part.outcome for part in self.parts}
-        if Outcome.NOT_MET in found and all(part.beyond for part in self.parts if part.outcome is Outcome.HOLDS):
-            found.discard(Outcome.HOLDS)
-        return next((one for one in _ORDER if one in found), Outcome.NOT_EXAMINED)
+        outcomes = {part.outcome for part in self.parts}
+        if Outcome.NOT_MET in outcomes and all(part.beyond for part in self.parts if part.outcome is Outcome.HOLDS):
+            outcomes.discard(Outcome.HOLDS)
+        return next((outcome for outcome in _ORDER if outcome in outcomes), Outcome.NOT_EXAMINED)
 
     @property
     def deciding(self) -> tuple[Part, ...]:
@@ -370,8 +370,8 @@ def _classed(statement: Statement, check: Check, measured: _Measured) -> Part:
 def _parts(measured: _Measured, levels: Sequence[str]) -> Iterable[Part]:
     """Findings of each check at the levels of a column, in the form that the register stands for."""
     for check in measured.rows:
-        own = [level for level in levels if level in check.levels]
-        wanted = [level for level in own if level in check.expected] or own
+        asked = [level for level in levels if level in check.levels]
+        wanted = [level for level in asked if level in check.expected] or asked
         if wanted:
             yield measured.part(check, wanted, printed=False)
 
@@ -381,7 +381,7 @@ def _proved(statement: Statement, proofs: Sequence[Label]) -> tuple[Part, ...]:
         return ()
     if not proofs:
         return (Part("the proof", Outcome.NOT_RUN),)
-    done = sum(any(one.clause == clause.name for one in proofs) for clause in statement.clauses)
+    done = sum(any(label.clause == clause.name for label in proofs) for clause in statement.clauses)
     of = len(statement.clauses)
     some = "" if done >= of else f"{done} of {of} clauses"
     says = f"the proof of {some}" if some else "the proof"

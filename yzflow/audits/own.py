@@ -53,13 +53,13 @@ def own_case(statement: Statement, *, level: str | None, **given: Any) -> OwnCas
         If an argument is invalid, the paper's checks take no data from elsewhere, or the statement is not asked at the
         level.
     """
-    asked = {own for check in statement.checks for own in check.levels}
+    of_checks = {name for check in statement.checks for name in check.levels}
     case = made(statement.paper, given)
     if level is not None:
-        return replace(case, levels=(checks.one_of("level", level, sorted(asked)),))
-    levels = tuple(own for own in case.levels if own in asked)
+        return replace(case, levels=(checks.one_of("level", level, sorted(of_checks)),))
+    levels = tuple(name for name in case.levels if name in of_checks)
     if not levels:
-        known = " and ".join(sorted(asked)) or "no level"
+        known = " and ".join(sorted(of_checks)) or "no level"
         raise checks.reject(
             "statement", "be one that is checked on training", f"{statement.id}, which is asked at {known}"
         )
@@ -79,7 +79,7 @@ def measure(
     margins: dict[str, float] = {}
     absent: list[Absent] = []
     for check in statement.checks:
-        for level in (own for own in check.levels if own in case.levels):
+        for level in (name for name in check.levels if name in case.levels):
             of_row = statement.margins(case.setting, check, level)
             margins |= {text: min(margin, margins.get(text, margin)) for text, margin in of_row.items()}
             try:

@@ -45,8 +45,8 @@ def audit_errors(report: Table, statement: str | None = None) -> Figure:
             for row in (row for row in rows if row.check == check and row.level == level):
                 error = min(max(row.error, _FLOOR), 20)
                 fill = colour if row.inside else "none"
-                place = names.index(row.setting) + 0.16 * (levels.index(level) - (len(levels) - 1) / 2)
-                axes.plot(error, place, marker, color=colour, markerfacecolor=fill, markersize=6)
+                height = names.index(row.setting) + 0.16 * (levels.index(level) - (len(levels) - 1) / 2)
+                axes.plot(error, height, marker, color=colour, markerfacecolor=fill, markersize=6)
             axes.plot([], [], marker, color=colour, label=level)
         axes.set(title=check, xscale="log", xlim=(_FLOOR / 3, 30), ylim=(len(names) - 0.5, -0.5))
         axes.set_yticks(range(len(names)), names)
@@ -71,27 +71,27 @@ def statement_errors(report: Table, statement: str | None = None, ax: Axes | Non
     ax : matplotlib Axes, optional
         Default: new ones.
     """
-    found: dict[str, dict[str, float]] = {}
+    errors: dict[str, dict[str, float]] = {}
     for row in (row for row in report.table if row.expected and statement in (None, row.statement)):
-        own = found.setdefault(row.statement if statement is None else row.check, {})
+        of_row = errors.setdefault(row.statement if statement is None else row.check, {})
         for form, error in (("printed", row.printed), ("corrected", row.corrected)):
             if error is not None:
-                own[form] = max(own.get(form, 0.0), _in_tolerances(error, row.tolerance))
-    if not found:
+                of_row[form] = max(of_row.get(form, 0.0), _in_tolerances(error, row.tolerance))
+    if not errors:
         raise rules.reject("statement", "have rows where it should hold", statement)
     made = ax is None
     ax = display.axes(ax)
     if made:
-        ax.figure.set_size_inches(8, 1.8 + 0.22 * len(found))
-    sources = {one.source.short for one in report.statements if statement in (None, one.id)}
+        ax.figure.set_size_inches(8, 1.8 + 0.22 * len(errors))
+    sources = {source.source.short for source in report.statements if statement in (None, source.id)}
     names = {"printed": sources.pop()} if len(sources) == 1 else {}  # of one paper that we have not in print
     forms = (("printed", VERMILION, "s", "none"), ("corrected", BLUE, "o", BLUE))
     for form, colour, marker, fill in forms:
-        places = [(place, own[form]) for place, own in enumerate(found.values()) if form in own]
+        places = [(height, of_row[form]) for height, of_row in enumerate(errors.values()) if form in of_row]
         drawn = np.clip([error for _, error in places], 1e-6, 1e6)
         ax.plot(
             drawn,
-            [place for place, _ in places],
+            [height for height, _ in places],
             marker,
             color=colour,
             markerfacecolor=fill,
@@ -103,10 +103,10 @@ def statement_errors(report: Table, statement: str | None = None, ax: Axes | Non
     ax.set(
         xlim=(min(low, 1e-3), max(high, 1e3)),
         xlabel="largest error / tolerance",
-        ylim=(len(found) - 0.4, -0.6),
+        ylim=(len(errors) - 0.4, -0.6),
         title=statement or "",
     )
-    ax.set_yticks(range(len(found)), list(found))
+    ax.set_yticks(range(len(errors)), list(errors))
     ax.legend()
     return ax
 

@@ -42,13 +42,13 @@ def html_table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str,
     heads = "".join(f"<th role='columnheader' scope='col'>{name}</th>" for name in head)
     head = [re.sub(r"<[^>]*>", "", name) for name in head]  # a card's heads are attributes
     lines = []
-    for place, row in enumerate(rows):
+    for i, row in enumerate(rows):
         first, *rest = (f"data-head='{name}'" for name in head)
         cells = f"<th role='rowheader' scope='row' {first}><span>{row[0]}</span></th>"
         cells += "".join(
             f"<td role='cell' {name}><span>{cell}</span></td>" for name, cell in zip(rest, row[1:], strict=True)
         )
-        lines.append(f"<tr role='row'{' class=bad' if place < len(bad) and bad[place] else ''}>{cells}</tr>")
+        lines.append(f"<tr role='row'{' class=bad' if i < len(bad) and bad[i] else ''}>{cells}</tr>")
     return (
         f"<table role='table'><caption>{caption}</caption><thead role='rowgroup'><tr role='row'>{heads}</tr></thead>"
         f"<tbody role='rowgroup'>{''.join(lines)}</tbody></table>"

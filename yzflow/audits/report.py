@@ -82,7 +82,7 @@ class AuditReport:
         """Grounds of one clause of the statement."""
         checks.instance("statement", statement, Statement)
         checks.instance("clause", clause, Clause)
-        proved = [one for one in self.labels_of_proofs.get(statement.id, ()) if one.clause == clause.name]
+        proved = [label for label in self.labels_of_proofs.get(statement.id, ()) if label.clause == clause.name]
         proofs = statement.with_kernel(clause, proved)
         names = {check.name for check in clause.checks}
         rows = [row for row in self.table if row.statement == statement.id and row.expected and row.check in names]
@@ -95,8 +95,8 @@ class AuditReport:
     def summaries(self, statement: Statement) -> list[tuple[Clause, Label]]:
         """Each clause with the weakest needed part of what it rests on."""
         checks.instance("statement", statement, Statement)
-        found = [(clause, weakest(self.labels_of(statement, clause))) for clause in statement.clauses]
-        return [(clause, dataclasses.replace(label, clause=clause.name)) for clause, label in found]
+        labels = [(clause, weakest(self.labels_of(statement, clause))) for clause in statement.clauses]
+        return [(clause, dataclasses.replace(label, clause=clause.name)) for clause, label in labels]
 
     def columns(
         self, statement: Statement, *, everywhere: bool = False, absent: Sequence[Absent] = ()
@@ -120,7 +120,7 @@ class AuditReport:
         counts: Counter[Trust | str] = Counter()
         for statement in self.statements:
             labels = self.labels_of_proofs.get(statement.id, ())
-            proved = all(any(one.clause == clause.name for one in labels) for clause in statement.clauses)
+            proved = all(any(label.clause == clause.name for label in labels) for clause in statement.clauses)
             counts[max(label.trust for label in labels) if proved else "some" if labels else "none"] += 1
         return {
             "statements": len(self.statements),
@@ -170,11 +170,11 @@ class AuditReport:
         lines = [self.counted(), *([self.decided()] if self.enclosed else []), "", "What each statement rests on"]
         lines += columns([[statement.id, str(self.summary(statement))] for statement in self.statements])
         lines += ["", "What was found of each"]
-        found = [
-            [one.id, *(column.under for column in self.columns(one)), tried.words(tried.tried(one))]
-            for one in self.statements
+        rows = [
+            [statement.id, *(column.under for column in self.columns(statement)), tried.words(tried.tried(statement))]
+            for statement in self.statements
         ]
-        lines += columns([["statement", *COLUMNS, "tried"], *found])
+        lines += columns([["statement", *COLUMNS, "tried"], *rows])
         if self.enclosed:
             lines += [
                 "",
@@ -187,14 +187,16 @@ class AuditReport:
             *words, outside = row.words
             table.append([row.statement, *words, *([row.in_balls] if self.enclosed else []), outside])
         lines += ["", *columns(table)]
-        quoted = {one.paper: one.source.where for one in self.statements if one.source != Source()}
+        quoted = {
+            statement.paper: statement.source.where for statement in self.statements if statement.source != Source()
+        }
         lines += [f"Of {paper}, what is called printed is {where}." for paper, where in quoted.items()]
         return "\n".join(lines)
 
     def environment(self) -> dict[str, str]:
         """Everything that may have changed its bits, with the code of papers and of fields that are not ours."""
         modules = (*self.modules, *map(papers.home_of, self.statements))
-        code = papers.code_of(*{one.paper for one in self.statements}, modules=modules)
+        code = papers.code_of(*{statement.paper for statement in self.statements}, modules=modules)
         return environment() | ({"code": code} if code else {})
 
     def json(self) -> str:
@@ -310,7 +312,7 @@ def _page(report: AuditReport) -> str:
         f"<p>{summary} {report.counted()}</p>",
     ]
     if report.enclosed:
-        flows = "".join(f"<li>{escape(f'{one.setting}, {one.level}: {one.words}')}" for one in report.enclosed)
+        flows = "".join(f"<li>{escape(f'{flow.setting}, {flow.level}: {flow.words}')}" for flow in report.enclosed)
         parts.append(f"<p>{escape(report.decided())}</p><details><summary>Enclosed flows</summary><ul>{flows}</ul>")
         parts.append("</details>")
     for statement in report.statements:

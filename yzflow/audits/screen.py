@@ -57,10 +57,10 @@ def screen(verdict: Examined, command: str) -> list[str]:
     return [*lines, "", clipped(last)]
 
 
-def outcomes(found: Sequence[Column], statement: Statement) -> list[str]:
+def outcomes(verdict: Sequence[Column], statement: Statement) -> list[str]:
     """A line for each column of a verdict, and one for campaigns that tried to break the statement."""
-    width = max(15, *(len(column.title) + 3 for column in found))
-    lines = {column.title: column.words for column in found}
+    width = max(15, *(len(column.title) + 3 for column in verdict))
+    lines = {column.title: column.words for column in verdict}
     if campaigns := tried.tried(statement):
         lines["tried"] = tried.words(campaigns)
     return [f"  {title + ':':{width}}{words}" for title, words in lines.items()]
@@ -89,13 +89,13 @@ def _short(label: Label) -> str:
 
 def _least(margins: Mapping[str, Mapping[str, float]]) -> list[str]:
     """A line for each assumption: its least margin, and at how many settings it is broken; those that are first."""
-    found = []
+    rows = []
     for text in dict.fromkeys(text for held in margins.values() for text in held):
         known = [held[text] for held in margins.values() if text in held]
-        broken = sum(not one >= 1 for one in known)
+        broken = sum(not value >= 1 for value in known)
         where = f"broken at {broken} of {len(known)} settings" if len(known) > 1 else "broken"
-        found.append([clipped(text, 62), margin(min(known)), where if broken else ""])
-    return [clipped(line) for line in columns(sorted(found, key=lambda row: not row[2]))]
+        rows.append([clipped(text, 62), margin(min(known)), where if broken else ""])
+    return [clipped(line) for line in columns(sorted(rows, key=lambda row: not row[2]))]
 
 
 def _errors(head: Sequence[str], rows: Sequence[VerdictRow], room: int) -> list[str]:

@@ -122,18 +122,18 @@ def survival(
     quick, seed = checks.flag("quick", quick), checks.integer("seed", seed, minimum=0)
     progress, workers = checks.flag("progress", progress), checks.processes("workers", workers)
     chosen = room.settings(quick=quick) if settings is None else _own(room, settings, workers)
-    grid = {"paper": [room.paper], "option": rows, "setting": [one.name for one in chosen], "level": list(room.levels),
-            "draws": [room.draws(quick=quick)]}  # fmt: skip
+    grid = {"paper": [room.paper], "option": rows, "setting": [setting.name for setting in chosen],
+            "level": list(room.levels), "draws": [room.draws(quick=quick)]}  # fmt: skip
     with (
         tempfile.TemporaryDirectory() if store is None else nullcontext(store) as folder,
         ThreadPoolExecutor(1) if workers == 1 else nullcontext() as executor,
     ):
-        own = {"executor": executor} if executor is not None else {"workers": workers}
-        runs = sweep(versioned(_run, room.paper), grid, store=folder, seeds=[seed], progress=progress, **own)
+        processes = {"executor": executor} if executor is not None else {"workers": workers}
+        runs = sweep(versioned(_run, room.paper), grid, store=folder, seeds=[seed], progress=progress, **processes)
     if runs["failed"].any():
         first = next(text for text in runs["error"].values.ravel() if text)
         raise RuntimeError(f"a run of the table failed: {first}")
-    measured = runs.squeeze(["paper", "seed", "draws"], drop=True).sel(check=[one.label for one in asked])
+    measured = runs.squeeze(["paper", "seed", "draws"], drop=True).sel(check=[check.label for check in asked])
     recorded = {name: runs.attrs[name] for name in environment() if name in runs.attrs}
     if code := _code(room.paper):
         recorded["code"] = code
@@ -175,15 +175,15 @@ def _own(room: Room, settings: Sequence[Mapping[str, Any]], workers: int) -> lis
     given = checks.listed("settings", settings, "be a list of mappings")
     if not given:
         raise checks.reject("settings", "name at least one", "an empty list")
-    found = []
-    for one in given:
-        case = made(room.paper, checks.instance("settings", one, Mapping))
+    chosen = []
+    for arguments in given:
+        case = made(room.paper, checks.instance("settings", arguments, Mapping))
         if case.beyond:
             raise checks.reject("settings", "train as the paper does, since options change that", case.beyond[0])
-        keys = {key: data_key(f"settings[{key}]", value) for key, value in one.items() if value is not None}
+        keys = {key: data_key(f"settings[{key}]", value) for key, value in arguments.items() if value is not None}
         setting = replace(case.setting, name=f"{case.setting.name} [{digest(keys)[:16]}]")
-        found.append(_OWN.setdefault((room.paper, setting.name), setting))
-    return found
+        chosen.append(_OWN.setdefault((room.paper, setting.name), setting))
+    return chosen
 
 
 @of_papers
@@ -213,44 +213,48 @@ def _asked(names: Sequence[Any] | Paper | None) -> tuple[Room, list[Asked]]:
         return room, list(_all(room))
     if not isinstance(names, Paper) and not checks.listed("statements", names, "be a list of statements"):
         raise checks.reject("statements", "name at least one", "an empty list")
-    measured = [one for room in rooms.values() for one in _all(room)]
-    known = {one.statement.id for one in measured}
-    chosen = _chosen(names, [one.statement for one in measured])
-    for one in chosen if not isinstance(names, Paper) else ():
-        if one.id not in known:
-            raise checks.reject("statements", "be measured on training, and in the register", repr(one.id))
-    ids = {one.id for one in chosen} & known
-    of = sorted({one.statement.paper for one in measured if one.statement.id in ids})
+    measured = [entry for room in rooms.values() for entry in _all(room)]
+    known = {entry.statement.id for entry in measured}
+    chosen = _chosen(names, [entry.statement for entry in measured])
+    for statement in chosen if not isinstance(names, Paper) else ():
+        if statement.id not in known:
+            raise checks.reject("statements", "be measured on training, and in the register", repr(statement.id))
+    ids = {statement.id for statement in chosen} & known
+    of = sorted({entry.statement.paper for entry in measured if entry.statement.id in ids})
     if not of:
         raise checks.reject("statements", "name some that are measured on training", "none")
     if len(of) > 1:
         raise checks.reject("statements", "be of one paper", " and ".join(of))
-    return rooms[of[0]], [one for one in measured if one.statement.id in ids]
+    return rooms[of[0]], [entry for entry in measured if entry.statement.id in ids]
 
 
 def _chosen(names: Sequence[Any] | Paper, measured: Sequence[Statement]) -> list[Statement]:
     """The statements that are named; a number that one of several papers measures on training is that one's."""
     if isinstance(names, Paper):
         return list(names.statements)
-    found = []
+    chosen = []
     for name in names:
-        own = {one.id: one for one in measured if name in (one.id, one.number)} if isinstance(name, str) else {}
-        found.append(next(iter(own.values())) if len(own) == 1 else find(name, argument="statements"))
-    return found
+        matches = (
+            {statement.id: statement for statement in measured if name in (statement.id, statement.number)}
+            if isinstance(name, str)
+            else {}
+        )
+        chosen.append(next(iter(matches.values())) if len(matches) == 1 else find(name, argument="statements"))
+    return chosen
 
 
 def _named(name: str, given: Sequence[str] | None, known: Sequence[str]) -> list[str]:
     """Names of ``known`` that are asked for, in their order; ValueError with the nearest ones for another."""
     if given is None:
         return list(known)
-    found = checks.listed(name, given, f"be a list of {name}")
-    if not found:
+    names = checks.listed(name, given, f"be a list of {name}")
+    if not names:
         raise checks.reject(name, "name at least one", "an empty list")
-    for one in found:
-        if not isinstance(one, str) or one not in known:
-            near = checks.nearest(str(one), {entry: (entry,) for entry in known})
-            raise checks.reject(name, f"be known, as {near} are; `yzflow {name}` lists all", checks.brief(one))
-    return [one for one in known if one in found]
+    for entry in names:
+        if not isinstance(entry, str) or entry not in known:
+            near = checks.nearest(str(entry), {entry: (entry,) for entry in known})
+            raise checks.reject(name, f"be known, as {near} are; `yzflow {name}` lists all", checks.brief(entry))
+    return [entry for entry in known if entry in names]
 
 
 # One option at one level in one setting
@@ -259,37 +263,37 @@ def _named(name: str, given: Sequence[str] | None, known: Sequence[str]) -> list
 def _run(configuration: dict, seed: int) -> dict[str, xr.DataArray]:
     """All checks of the paper under an option, in a setting, at a level: the errors of each draw."""
     room = _rooms()[configuration["paper"]]
-    option = next(one for one in room.options if one.name == configuration["option"])
-    own = _OWN.get((room.paper, configuration["setting"]))
-    setting = own or next(one for one in room.settings(quick=False) if one.name == configuration["setting"])
+    option = next(option for option in room.options if option.name == configuration["option"])
+    brought = _OWN.get((room.paper, configuration["setting"]))
+    setting = brought or next(known for known in room.settings(quick=False) if known.name == configuration["setting"])
     level, asked = configuration["level"], _all(room)
     drawn = level in room.drawn
     shape = (len(asked), configuration["draws"])
-    found = {name: np.full(shape, np.nan) for name in NUMBERS}
+    numbers = {name: np.full(shape, np.nan) for name in NUMBERS}
     why = np.full(len(asked), NOT_ASKED)
-    here = [i for i, one in enumerate(asked) if level in option.levels and is_asked(one.check, level, room)]
+    here = [i for i, entry in enumerate(asked) if level in option.levels and is_asked(entry.check, level, room)]
     for draw in range(configuration["draws"] if drawn else 1):
         if not here:
             break
         runs = Runs(option, setting, level, room.levels[level], seed + draw)
         stopped = runs.stopped()
         for i in here:
-            one = asked[i]
-            if stopped or one.statement.number in option.meaningless:
+            entry = asked[i]
+            if stopped or entry.statement.number in option.meaningless:
                 why[i] = stopped or MEANINGLESS
                 continue
             try:
-                measured = measured_by(runs, room, one.check, room.levels[level])
+                measured = measured_by(runs, room, entry.check, room.levels[level])
             except ValueError:
-                if own is None:
+                if brought is None:
                     raise
                 why[i] = NOTHING
                 continue
             why[i] = DEFINED
             for name, value in measured.items():
-                found[name][i, draw] = value
-    labels = {"check": [one.label for one in asked], "draw": np.arange(shape[1])}
-    arrays = {name: xr.DataArray(values, labels, ("check", "draw")) for name, values in found.items()}
+                numbers[name][i, draw] = value
+    labels = {"check": [entry.label for entry in asked], "draw": np.arange(shape[1])}
+    arrays = {name: xr.DataArray(values, labels, ("check", "draw")) for name, values in numbers.items()}
     adapted = option.adapted(setting)
     return {
         **arrays,
@@ -324,15 +328,16 @@ def label(table: xr.Dataset, **cell: str) -> Label:
         if name not in cell:
             raise checks.reject("cell", f"name its {name}", ", ".join(cell) or "nothing")
         checks.one_of(name, cell[name], table[name].values.tolist())
-    one = table.sel(cell)
-    fate = Fate(int(one["verdict"]))
+    numbers = table.sel(cell)
+    fate = Fate(int(numbers["verdict"]))
     if fate is Fate.NOT_ASKED:
         raise checks.reject("cell", "be one that is asked", ", ".join(cell.values()))
     if fate is Fate.UNDEFINED:
-        return Label(Trust.NOT_EXAMINED, prose=(WHY[int(one["why"])],))
-    where: dict[str, object] = {**cell, "error": float(one["error"]), "tolerance": float(one["tolerance"])}
-    if not np.isnan(one["p"]):
-        where |= {"seeds": int(table.attrs["seeds"]), "p": float(one["p"]), "p of second halves": float(one["p_late"]),
+        return Label(Trust.NOT_EXAMINED, prose=(WHY[int(numbers["why"])],))
+    where: dict[str, object] = {**cell, "error": float(numbers["error"]), "tolerance": float(numbers["tolerance"])}
+    if not np.isnan(numbers["p"]):
+        where |= {"seeds": int(table.attrs["seeds"]), "p": float(numbers["p"]),
+                  "p of second halves": float(numbers["p_late"]),
                   "family-wise error rate": float(table.attrs["alpha"])}  # fmt: skip
     if fate is Fate.UNDECIDED:
         return Label(Trust.NOT_EXAMINED, where, prose=(f"too few seeds: {table.attrs['seeds']}",))

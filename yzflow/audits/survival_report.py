@@ -25,47 +25,47 @@ def fates(table: xr.Dataset, name: str = "verdict", **cell: str) -> list[Fate]:
 
 def counted(table: xr.Dataset) -> str:
     """How many cells have which verdict, as a sentence."""
-    found = [fate for fate in fates(table) if fate is not Fate.NOT_ASKED]
-    shares = [f"{found.count(fate)} {fate.words}" for fate in Fate if fate in found]
+    known = [fate for fate in fates(table) if fate is not Fate.NOT_ASKED]
+    shares = [f"{known.count(fate)} {fate.words}" for fate in Fate if fate in known]
     tests = f"; {table.attrs['tests']} tests over {table.attrs['seeds']} seeds, family-wise error rate "
-    return f"Of {len(found)} cells {', '.join(shares)}{tests}{table.attrs['alpha']:g}."
+    return f"Of {len(known)} cells {', '.join(shares)}{tests}{table.attrs['alpha']:g}."
 
 
 def _parts(table: xr.Dataset) -> Iterator[tuple[str, str, xr.Dataset]]:
     """The settings and levels at which anything was asked, with the checks that were."""
     for setting in table["setting"].values.tolist():
         for level in table["level"].values.tolist():
-            part = table.sel(setting=setting, level=level)
-            asked = (part["verdict"] != Fate.NOT_ASKED).any("option").values
-            if asked.any():
-                yield setting, level, part.isel(check=np.flatnonzero(asked))
+            grid = table.sel(setting=setting, level=level)
+            has_verdict = (grid["verdict"] != Fate.NOT_ASKED).any("option").values
+            if has_verdict.any():
+                yield setting, level, grid.isel(check=np.flatnonzero(has_verdict))
 
 
-def _cell(fate: Fate, own: Fate, error: float, own_error: float, words: bool) -> str:
+def _cell(fate: Fate, corrected: Fate, error: float, own_error: float, words: bool) -> str:
     if fate is Fate.NOT_ASKED:
         return ""
     if not words:
-        return fate.sign + ("*" if rescued(fate, own) else "")
+        return fate.sign + ("*" if rescued(fate, corrected) else "")
     number = "" if fate is Fate.UNDEFINED else f" ({error:.2g})"
-    in_own = f"; corrected {own.words} ({own_error:.2g})" if own is not Fate.NOT_ASKED else ""
+    in_own = f"; corrected {corrected.words} ({own_error:.2g})" if corrected is not Fate.NOT_ASKED else ""
     return fate.words + number + in_own
 
 
-def rescued(fate: Fate, own: Fate) -> bool:
+def rescued(fate: Fate, corrected: Fate) -> bool:
     """Whether the option's own form holds where the statement as it stands does not, or only later."""
-    return own in (Fate.HOLDS, Fate.LATER) and fate not in (Fate.HOLDS, own)
+    return corrected in (Fate.HOLDS, Fate.LATER) and fate not in (Fate.HOLDS, corrected)
 
 
-def _rows(part: xr.Dataset, words: bool) -> list[list[str]]:
-    names = part["option"].values.tolist()
+def _rows(grid: xr.Dataset, words: bool) -> list[list[str]]:
+    names = grid["option"].values.tolist()
     head = ["check", *(names if words else map(str, range(1, len(names) + 1)))]
     parts = ("verdict", "verdict_corrected", "error", "error_corrected")
-    grids = [part[name].transpose("check", "option").values for name in parts]
+    grids = [grid[name].transpose("check", "option").values for name in parts]
     return [
         head,
         *(
             [name, *(_cell(Fate(int(v)), Fate(int(c)), e, o, words) for v, c, e, o in zip(*rows, strict=True))]
-            for name, *rows in zip(part["check"].values.tolist(), *grids, strict=True)
+            for name, *rows in zip(grid["check"].values.tolist(), *grids, strict=True)
         ),
     ]
 
@@ -83,8 +83,8 @@ def text(table: xr.Dataset) -> str:
     lines = [counted(table), ""]
     lines += columns([[str(i), name, text] for i, (name, text) in enumerate(texts(table), 1)])
     lines += [] if words else ["", legend()]
-    for setting, level, part in _parts(table):
-        lines += ["", f"{setting}; {level}", *columns(_rows(part, words))]
+    for setting, level, grid in _parts(table):
+        lines += ["", f"{setting}; {level}", *columns(_rows(grid, words))]
     return "\n".join(lines)
 
 
@@ -95,25 +95,25 @@ def texts(table: xr.Dataset) -> list[tuple[str, str]]:
 
 def facts(table: xr.Dataset) -> dict[str, object]:
     """For JSON: what was asked, and every cell with its verdicts, numbers and label."""
-    found: list[dict[str, object]] = []
-    for setting, level, part in _parts(table):
-        for name in part["check"].values.tolist():
-            for option in part["option"].values.tolist():
-                one, place = part.sel(check=name, option=option), {"check": name, "option": option}
-                fate = Fate(int(one["verdict"]))
+    cells: list[dict[str, object]] = []
+    for setting, level, grid in _parts(table):
+        for name in grid["check"].values.tolist():
+            for option in grid["option"].values.tolist():
+                cell, labels = grid.sel(check=name, option=option), {"check": name, "option": option}
+                fate = Fate(int(cell["verdict"]))
                 if fate is Fate.NOT_ASKED:
                     continue
-                place |= {"setting": setting, "level": level}
+                labels |= {"setting": setting, "level": level}
                 numbers = ("error", "late", "holds_from", "reversed_from", "error_corrected", "p", "p_late", "margin")
-                found.append(
+                cells.append(
                     {
-                        "statement": str(one["statement"].values),
-                        **place,
+                        "statement": str(cell["statement"].values),
+                        **labels,
                         "verdict": fate.name,
-                        "verdict_corrected": Fate(int(one["verdict_corrected"])).name,
-                        **{key: float(one[key]) for key in numbers},
-                        "why": WHY.get(int(one["why"]), ""),
-                        "label": label(table, **place).as_dict(),
+                        "verdict_corrected": Fate(int(cell["verdict_corrected"])).name,
+                        **{key: float(cell[key]) for key in numbers},
+                        "why": WHY.get(int(cell["why"]), ""),
+                        "label": label(table, **labels).as_dict(),
                     }
                 )
-    return {"counted": counted(table), **table.attrs, "cells": found}
+    return {"counted": counted(table), **table.attrs, "cells": cells}

@@ -54,19 +54,24 @@ class Row:
 def asked(statement: Statement, level: str) -> str:
     """Hash of what a campaign asks of a statement at a level."""
     parts = [
-        [check.name, check.tolerance, check.corrected is not None, [one.text for one in statement.assumed(check)]]
+        [
+            check.name,
+            check.tolerance,
+            check.corrected is not None,
+            [assumption.text for assumption in statement.assumed(check)],
+        ]
         for check in statement.checks
         if level in check.expected
     ]
     return hashlib.sha256(json.dumps([statement.id, level, parts]).encode()).hexdigest()[:16]
 
 
-def write(path: str | os.PathLike, found: Iterable[Row]) -> None:
+def write(path: str | os.PathLike, rows: Iterable[Row]) -> None:
     """Put rows into a table, in the place of those of the same statement and level."""
     path = Path(checks.path("path", path))
-    table = {(one.statement, one.level): one for one in (load(path) if path.exists() else ())}
-    table |= {(one.statement, one.level): one for one in found}
-    text = json.dumps([asdict(one) for _, one in sorted(table.items())], indent=1, allow_nan=False)
+    table = {(row.statement, row.level): row for row in (load(path) if path.exists() else ())}
+    table |= {(row.statement, row.level): row for row in rows}
+    text = json.dumps([asdict(row) for _, row in sorted(table.items())], indent=1, allow_nan=False)
     files.write(path, (text + "\n").encode())
 
 
@@ -80,7 +85,7 @@ def load(path: str | os.PathLike) -> tuple[Row, ...]:
     """
     path = checks.path("path", path)
     try:
-        return tuple(Row(**_typed(one)) for one in json.loads(Path(path).read_bytes()))
+        return tuple(Row(**_typed(row)) for row in json.loads(Path(path).read_bytes()))
     except (ValueError, TypeError) as error:
         raise ValueError(f"`path` must be a table of campaigns, but {path.name} is not: {error}") from None
 
@@ -99,20 +104,20 @@ def tried(statement: Statement) -> tuple[Row, ...]:
     if statements.REGISTER.get(statement.id) is not statement:  # another one of the same name
         return ()
     table = part_of(statement.paper, "tried") or ()
-    return tuple(one for one in table if one.statement == statement.id and one.asked == asked(statement, one.level))
+    return tuple(row for row in table if row.statement == statement.id and row.asked == asked(statement, row.level))
 
 
 def _within(share: float) -> bool:
     return share <= 1
 
 
-def words(found: Iterable[Row]) -> str:
+def words(rows: Iterable[Row]) -> str:
     """The rows in a few words: how many settings, at which levels, how many violate, and the worst; or "-"."""
-    of_all = list(found)
+    of_all = list(rows)
     if not of_all:
         return "-"
-    count, violations = sum(one.examples for one in of_all), sum(one.violations for one in of_all)
-    worst = max(of_all, key=lambda one: one.share)
+    count, violations = sum(row.examples for row in of_all), sum(row.violations for row in of_all)
+    worst = max(of_all, key=lambda row: row.share)
     where = f" ({worst.level})" if len(of_all) > 1 else ""
     said = f"{count:,} settings, {violations or 'no'} violation{'s' * (violations != 1)}"
     return f"{said}; worst {faithful(worst.share, _within, 2)} of a tolerance{where}"

@@ -67,10 +67,10 @@ def describe(error: float | None, tolerance: float) -> str:
     """Word for one form in a table: "exact", "within 2%", "misses by 50%", or "-" where there is no such form."""
     if error is None:
         return "-"
-    found = judge(error, tolerance)
-    if found is Verdict.FAILS:
+    outcome = judge(error, tolerance)
+    if outcome is Verdict.FAILS:
         return f"misses by {amount(error, tolerance)}"
-    return "exact" if found is Verdict.EXACT else f"within {amount(error, tolerance)}"
+    return "exact" if outcome is Verdict.EXACT else f"within {amount(error, tolerance)}"
 
 
 @dataclass(frozen=True)
