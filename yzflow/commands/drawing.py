@@ -110,8 +110,8 @@ def explore(
     from yzflow.pages import explorer
 
     files_to_write(out)
-    own = None if data is None else read(data)
-    explorer.write(out, data=own, name="" if data is None else data.name, progress=True)
+    classes = None if data is None else read(data)
+    explorer.write(out, data=classes, name="" if data is None else data.name, progress=True)
     print_facts(as_json, {"out": str(out)}, [f"wrote {out}"])
     if show:
         click.launch(str(out.absolute()))

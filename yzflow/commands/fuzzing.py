@@ -44,8 +44,8 @@ def fuzz(
     if store is not None:
         context.meta["interrupted"] = f"what is done is in {store}; the same command goes on from there"
     passed = True
-    for one in statements:
-        report = run(one, level=level, examples=examples, seed=seed, outside=outside, store=store, progress=True)
+    for entry in statements:
+        report = run(entry, level=level, examples=examples, seed=seed, outside=outside, store=store, progress=True)
         passed &= report.passed
         click.echo(report.json() if as_json else report.text)
         if out is not None:

@@ -30,7 +30,7 @@ def papers(*, as_json: Json = False, out: Copy = None) -> None:
 
     files_to_write(out)
     entries = listing.papers()
-    lines = [f"{one['name']:20}  {one['statements']:3} statements  {one['reference']}" for one in entries]
+    lines = [f"{entry['name']:20}  {entry['statements']:3} statements  {entry['reference']}" for entry in entries]
     print_text(json.dumps(entries, indent=2) if as_json else "\n".join(lines), out)
 
 

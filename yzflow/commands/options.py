@@ -34,7 +34,7 @@ def command(
 
     def made(function: Callable[..., None]) -> click.Command:
         parameters = inspect.signature(function, eval_str=True).parameters
-        groups = {key: one.annotation for key, one in parameters.items() if _is_group(one.annotation)}
+        groups = {key: parameter.annotation for key, parameter in parameters.items() if _is_group(parameter.annotation)}
 
         @functools.wraps(function)
         def call(**values: Any) -> None:
@@ -44,7 +44,7 @@ def command(
                 values["context"] = click.get_current_context()
             function(**values)
 
-        listed = [each for parameter in parameters.values() for each in _listed(parameter)]
+        listed = [option for parameter in parameters.values() for option in _listed(parameter)]
         return click.command(name, cls=cls, params=[*listed, *more], **settings)(call)
 
     return made

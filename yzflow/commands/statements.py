@@ -104,8 +104,8 @@ def check(
     for option, value in (("--vocab-size", vocab_size), ("--length", length)):
         if data is None and value is not None:
             raise ValueError(f"`{option}` must come with --data, but got {value}")
-    own = None if data is None else read(data, length=length, vocab_size=vocab_size)
-    verdict = run(statement, data=own, **vars(training), quick=not full, seed=seed, progress=True)
+    classes = None if data is None else read(data, length=length, vocab_size=vocab_size)
+    verdict = run(statement, data=classes, **vars(training), quick=not full, seed=seed, progress=True)
     if page is not None:
         verdict.page(page)
     text = verdict.json() if as_json else verdict.markdown() if markdown else verdict.text(verbose=verbose)

@@ -41,14 +41,16 @@ def study(
         return
     room = studies.find(name)
     folder("--out", out)
-    found = []
-    for one in studies.numbers(room, quick=quick, seed=seed):
-        found.append(one)
+    numbers = []
+    for number in studies.numbers(room, quick=quick, seed=seed):
+        numbers.append(number)
         if not as_json:
-            click.echo("\n".join(one.lines))
+            click.echo("\n".join(number.lines))
     drawn = studies.draw(room, out, quick=quick)
-    facts = {"study": name, "numbers": [vars(one) for one in found], "figures": drawn}
+    facts = {"study": name, "numbers": [vars(number) for number in numbers], "figures": drawn}
     print_facts(
-        as_json, facts, [line for one in drawn for line in (one["caption"], *(f"wrote {p}" for p in one["files"]))]
+        as_json,
+        facts,
+        [line for figure in drawn for line in (figure["caption"], *(f"wrote {p}" for p in figure["files"]))],
     )
-    context.exit(1 if any(one.differ for one in found) else 0)
+    context.exit(1 if any(number.differ for number in numbers) else 0)

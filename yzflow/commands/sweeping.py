@@ -39,8 +39,8 @@ def sweep(
     from yzflow.sweeps import config as configuration
     from yzflow.sweeps.sweep import sweep as run
 
-    asked = configuration.load(config)
-    named, out = out, asked.out if out is None else out
+    settings = configuration.load(config)
+    named, out = out, settings.out if out is None else out
     files_to_write(out)
     if out.resolve() == config.resolve():
         raise checks.reject("--out", "be another file than CONFIG", out)
@@ -48,26 +48,26 @@ def sweep(
         configuration.check_replaces(out)
     if dask and workers is not None:
         checks.processes("workers", workers)
-    if (":" in asked.task or task is not None) and task != asked.task:
-        rule = f"be given as --task {asked.task} to run it, as a file does not decide what runs"
+    if (":" in settings.task or task is not None) and task != settings.task:
+        rule = f"be given as --task {settings.task} to run it, as a file does not decide what runs"
         if task is not None:
-            rule = f"be {asked.task}, the task of {config}"
-        elif ":" not in asked.task:
+            rule = f"be {settings.task}, the task of {config}"
+        elif ":" not in settings.task:
             rule = "be left out for a task that has a name"
         raise checks.reject("--task", rule, "none" if task is None else task)
     beside_person(task)
-    store = asked.store if store is None else store
+    store = settings.store if store is None else store
     context.meta["interrupted"] = f"what is done is in {store}; the same command goes on from there"
-    chosen = asked.seeds if seeds is None else seeds
+    chosen = settings.seeds if seeds is None else seeds
     with _dask_executor(dask, workers) as executor:
         workers = None if dask else workers
-        runs = run(asked.task, asked.grid, store=store, seeds=chosen, executor=executor, workers=workers)
+        runs = run(settings.task, settings.grid, store=store, seeds=chosen, executor=executor, workers=workers)
     save_dataset(runs, out)
     n, failed = runs["failed"].size, int(runs["failed"].sum())
     print_facts(
         as_json,
-        {"task": asked.task, "runs": n, "failed": failed, "store": str(store), "out": str(out)},
-        [f"{n} runs of {asked.task}, {failed} failed", f"runs are in {store}", f"wrote {out}"],
+        {"task": settings.task, "runs": n, "failed": failed, "store": str(store), "out": str(out)},
+        [f"{n} runs of {settings.task}, {failed} failed", f"runs are in {store}", f"wrote {out}"],
     )
     context.exit(1 if failed else 0)
 

@@ -17,9 +17,11 @@ def _most_attended(trajectory: Any) -> tuple[dict, list[str]]:
     """For a machine and for a person: the token with most attention of each of the first next tokens."""
     from dynamics import _shown
 
-    found = _shown.most_attended(trajectory, 10)
-    facts = {after: {"token": token, "attention": share} for after, (token, share) in found.items()}
-    lines = [f"before next token {n}, most attention is on {token}: {share:.3g}" for n, (token, share) in found.items()]
+    tokens = _shown.most_attended(trajectory, 10)
+    facts = {after: {"token": token, "attention": share} for after, (token, share) in tokens.items()}
+    lines = [
+        f"before next token {n}, most attention is on {token}: {share:.3g}" for n, (token, share) in tokens.items()
+    ]
     return facts, lines
 
 
@@ -89,12 +91,12 @@ def flow(
     for name in asked_for(context, "n_classes", "common") if data is not None else asked_for(context, "length"):
         option = {"n_classes": "--classes"}.get(name, f"--{name}")
         raise ValueError(f"`{option}` must be left out {'beside' if data else 'without'} `--data`, but it was given")
-    own: Any = SequenceClasses.single_common_token(n_classes, vocab_size, common=common)
+    classes: Any = SequenceClasses.single_common_token(n_classes, vocab_size, common=common)
     if data is not None:
-        asked = vocab_size if asked_for(context, "vocab_size") else None
-        own = read(data, length=length, vocab_size=asked)
+        size = vocab_size if asked_for(context, "vocab_size") else None
+        classes = read(data, length=length, vocab_size=size)
     trajectory = gradient_flow(
-        own,
+        classes,
         eta_y=eta_y,
         eta_z=eta_z,
         t_end=t_end,
@@ -174,16 +176,16 @@ def sgd(
     if data in known:
         if vocab_size is not None:
             raise ValueError(f"`--vocab-size` must be left out for {data}, but got {vocab_size}")
-        own = known[data]()
+        classes = known[data]()
     else:
         length = descent.length if Path(data).suffix.lower() in TEXTS else None
         rule = "be a file that exists, or the name of a data set"
-        own = read(data, rule, length=length, vocab_size=vocab_size)
-        if not hasattr(own, "population") and (length is not None or not asked_for(context, "length")):
+        classes = read(data, rule, length=length, vocab_size=vocab_size)
+        if not hasattr(classes, "population") and (length is not None or not asked_for(context, "length")):
             descent.length = None  # bags are taken as they are
-    asked = {"momentum": momentum, **vars(training)}
-    how: dict[str, Any] = {"optimizer": options.optimizer_of(asked), "objective": options.objective_of(asked)}
-    trajectory = dynamics.sgd(own, progress=True, replacement=not epochs, **vars(descent), **how)
+    words = {"momentum": momentum, **vars(training)}
+    how: dict[str, Any] = {"optimizer": options.optimizer_of(words), "objective": options.objective_of(words)}
+    trajectory = dynamics.sgd(classes, progress=True, replacement=not epochs, **vars(descent), **how)
     trajectory.save(out)
     if csv is not None:
         trajectory.to_csv(csv)

@@ -51,7 +51,7 @@ def save_all(
     checks.instance("shown", shown, Mapping, rule="be a mapping from names of figures to their data")
     checks.instance("folder", folder, (str, os.PathLike), rule="be the path of a folder")
     others = checks.listed("among", among, "be a sequence of figures")
-    known = entries() | {checks.instance("among", one, Entry).name: one for one in others}
+    known = entries() | {checks.instance("among", entry, Entry).name: entry for entry in others}
     for name in shown:
         checks.one_of("shown", name, known)
     captions = []

@@ -35,14 +35,14 @@ def find(name: str, paper: str | None = None) -> Entry:
     checks.instance("NAME", name, str, rule="be the name or the number of a figure, as text")
     whose = None if paper is None else paper_of(paper).name
     known = [entry for entry in entries().values() if whose in (None, entry.paper)]
-    if (one := _only(name, known)) is not None:
-        return one
+    if (match := _only(name, known)) is not None:
+        return match
     studied = [entry for _, entry in of_studies().values() if whose in (None, entry.paper)]
-    if (one := _only(name, studied)) is not None:
-        return one
+    if (match := _only(name, studied)) is not None:
+        return match
     if not known and not studied:
         raise checks.reject("paper", f"have figures here; {studies.MISSING}", checks.brief(paper))
-    near = checks.nearest(name, {one.name: (one.name, *map(str, one.numbers)) for one in (*known, *studied)})
+    near = checks.nearest(name, {entry.name: (entry.name, *map(str, entry.numbers)) for entry in (*known, *studied)})
     rule = f"be the number or the name of one figure, such as {near}; `yzflow figures` lists all"
     raise checks.reject("NAME", rule + distributions.more(name), checks.brief(name))
 

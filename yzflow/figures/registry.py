@@ -86,8 +86,10 @@ class Entry:
             checks.integer("number", number, minimum=1)
         # The signature of this figure in the help of editors and notebooks.
         usual = inspect.signature(type(self).__call__)
-        own = [one for name, one in usual.parameters.items() if name not in ("self", "arguments", "options")]
-        object.__setattr__(self, "__signature__", usual.replace(parameters=[*own, *self.takes.values()]))
+        kept = [
+            parameter for name, parameter in usual.parameters.items() if name not in ("self", "arguments", "options")
+        ]
+        object.__setattr__(self, "__signature__", usual.replace(parameters=[*kept, *self.takes.values()]))
 
     def __call__(
         self,
@@ -113,12 +115,12 @@ class Entry:
         ValueError
             If required data is missing, the figure does not know a keyword, or a setting is given beside data.
         """
-        own = inspect.signature(self.draw).parameters
-        takes, any_word = self.takes, any(one.kind is one.VAR_KEYWORD for one in own.values())
+        of_draw = inspect.signature(self.draw).parameters
+        takes, any_word = self.takes, any(parameter.kind is parameter.VAR_KEYWORD for parameter in of_draw.values())
         for_draw = {
             name: value
             for name, value in options.items()
-            if name not in takes and (any_word or name in (*own, "ax", "labels", "style"))
+            if name not in takes and (any_word or name in (*of_draw, "ax", "labels", "style"))
         }
         setting = {name: value for name, value in options.items() if name not in for_draw}
         if data is None:

@@ -79,13 +79,13 @@ def styled(function: Callable[..., Figure]) -> Callable[..., Figure]:
             if ax is None:
                 figure = function(*args, **kwargs)
             else:
-                place = [_checked(ax)]
-                token = _place.set(place)
+                waiting = [_checked(ax)]
+                token = _place.set(waiting)
                 try:
                     figure = function(*args, **kwargs)
                 finally:
                     _place.reset(token)
-                if place:
+                if waiting:
                     raise checks.reject("ax", "be left out for a figure that makes no `canvas`", function.__name__)
         if labels is not None:
             _relabel(figure, labels)
@@ -96,10 +96,10 @@ def styled(function: Callable[..., Figure]) -> Callable[..., Figure]:
 
 def canvas(*, figsize: tuple[float, float]) -> Figure:
     """Canvas of a figure function: a new figure, or a subfigure in the place of the given axes."""
-    place = _place.get()
-    if not place:
+    waiting = _place.get()
+    if not waiting:
         return Figure(figsize=figsize)
-    ax = place.pop()
+    ax = waiting.pop()
     parent, where = ax.figure, ax.get_subplotspec()
     ax.remove()
     return cast(Figure, parent.add_subfigure(where))  # a SubFigure has all methods that figure functions use
@@ -118,8 +118,8 @@ def _checked(ax: object) -> Axes:
 def _relabel(figure: Figure, labels: Mapping[str, str]) -> None:
     """Replace texts of a figure, ticks among them."""
     checks.instance("labels", labels, Mapping, rule="be a mapping from texts of the figure to others")
-    for one in labels.values():
-        checks.instance("labels", one, str, rule="hold text")
+    for label in labels.values():
+        checks.instance("labels", label, str, rule="hold text")
     texts = [text for text in figure.findobj(Text) if text.get_text()]
     fixed = [
         axis.get_major_formatter()
@@ -127,15 +127,15 @@ def _relabel(figure: Figure, labels: Mapping[str, str]) -> None:
         for axis in (axes.xaxis, axes.yaxis)
         if isinstance(axis.get_major_formatter(), FixedFormatter)
     ]
-    known = {text.get_text() for text in texts} | {word for one in fixed for word in one.seq}
+    known = {text.get_text() for text in texts} | {word for formatter in fixed for word in formatter.seq}
     for key in labels:
         if key not in known:
             near = checks.nearest(str(key), {text: (text,) for text in known if text})
             raise checks.reject("labels", f"have texts of the figure for keys, such as {near}", checks.brief(key))
     for text in texts:
         text.set_text(labels.get(text.get_text(), text.get_text()))
-    for one in fixed:
-        one.seq = [labels.get(word, word) for word in one.seq]
+    for formatter in fixed:
+        formatter.seq = [labels.get(word, word) for word in formatter.seq]
 
 
 def ordered_colours(n: int) -> list[tuple[float, float, float, float]]:

@@ -49,7 +49,9 @@ class Asked:
         draw = part_of(self.statement.paper, "drawing")
         if draw is None:
             raise checks.reject("statement", "be of a paper that declares how settings are drawn", self.statement.id)
-        assumed = tuple(dict.fromkeys(one for check in self.checks for one in self.statement.assumed(check)))
+        assumed = tuple(
+            dict.fromkeys(assumption for check in self.checks for assumption in self.statement.assumed(check))
+        )
         return draw(choose, level=self.level, assumed=assumed, outside=self.outside)
 
 
@@ -154,26 +156,26 @@ def draw_block(asked: Asked, *, seed: int, number: int, size: int = BLOCK, simpl
 
     from yzflow.fuzzing import provider
 
-    drawn, own = np.random.SeedSequence([seed, number]).generate_state(2)
-    found = Tried(seed=int(own))
+    drawn, sgd_seed = np.random.SeedSequence([seed, number]).generate_state(2)
+    block = Tried(seed=int(sgd_seed))
 
-    def one(data: Any) -> None:
+    def draw_example(data: Any) -> None:
         choose = Drawn(data.draw)
         try:
-            tried = example(asked, choose, seed=found.seed)
+            tried = example(asked, choose, seed=block.seed)
         except _TOO_MUCH as error:
-            found.stopped += found.simplest is None
-            found.why = found.why or told(error)
+            block.stopped += block.simplest is None
+            block.why = block.why or told(error)
             assume(False)
             return
         if tried is None:
-            found.rejected += found.simplest is None
+            block.rejected += block.simplest is None
             assume(False)
             return
-        if found.simplest is None:
-            found.examples.append(tried)
+        if block.simplest is None:
+            block.examples.append(tried)
         if tried.violates:
-            found.simplest = tried
+            block.simplest = tried
             raise AssertionError
 
     test = seeded(int(drawn))(
@@ -185,16 +187,16 @@ def draw_block(asked: Asked, *, seed: int, number: int, size: int = BLOCK, simpl
             suppress_health_check=list(HealthCheck),
             report_multiple_bugs=False,
             backend=provider.NAME,
-        )(given(st.data())(one))
+        )(given(st.data())(draw_example))
     )
     try:
         test()
     except Unsatisfiable:  # no setting was inside
         pass
     except Exception:  # the violation
-        if found.simplest is None:
+        if block.simplest is None:
             raise
-    return found
+    return block
 
 
 def tried(configuration: Mapping[str, Any], seed: int) -> dict[str, np.ndarray]:
@@ -212,23 +214,23 @@ def block_of(text: np.ndarray) -> Tried:
     """The block from the bytes of `tried`."""
     kept = json.loads(bytes(np.asarray(text, dtype=np.uint8)).decode())
     simplest = kept.pop("simplest")
-    found = [Example(**one) for one in kept.pop("examples")]
-    return Tried(**kept, examples=found, simplest=None if simplest is None else Example(**simplest))
+    examples = [Example(**entry) for entry in kept.pop("examples")]
+    return Tried(**kept, examples=examples, simplest=None if simplest is None else Example(**simplest))
 
 
 def asked_of(statement: Statement, level: str | None, outside: str | None) -> list[Asked]:
     """The questions of a campaign: one for each level, or for the given level only."""
     words = None if outside is None else checks.instance("outside", outside, str)
     return [
-        Asked(statement, own, None if words is None else assumption(statement, own, words))
-        for own in levels(statement, level)
+        Asked(statement, name, None if words is None else assumption(statement, name, words))
+        for name in levels(statement, level)
     ]
 
 
 def asked_for(statement: str, level: str, outside: str) -> Asked:
     """The question of a configuration of a sweep."""
-    one = chosen.find(statement, argument="statement")
-    return Asked(one, level, assumption(one, level, outside) if outside else None)
+    entry = chosen.find(statement, argument="statement")
+    return Asked(entry, level, assumption(entry, level, outside) if outside else None)
 
 
 def assumption(statement: Statement, level: str, words: str) -> Assumption:
@@ -239,14 +241,14 @@ def assumption(statement: Statement, level: str, words: str) -> Assumption:
     ValueError
         If there is none, or more than one.
     """
-    of_all = {one.text: one for check in statement.checks for one in statement.assumed(check)}
-    known = [one for one in of_all.values() if not one.levels or level in one.levels]
-    found = [one for one in known if one.text.startswith(words)]
-    if len(found) != 1:
-        texts = "; ".join(one.text for one in known) or "no assumption"
+    of_all = {entry.text: entry for check in statement.checks for entry in statement.assumed(check)}
+    known = [entry for entry in of_all.values() if not entry.levels or level in entry.levels]
+    matches = [entry for entry in known if entry.text.startswith(words)]
+    if len(matches) != 1:
+        texts = "; ".join(entry.text for entry in known) or "no assumption"
         rule = f"begin the text of one of {texts}, in the {level}"
         raise checks.reject("outside", rule, repr(words))
-    return found[0]
+    return matches[0]
 
 
 def levels(statement: Statement, wanted: str | None) -> Sequence[str]:

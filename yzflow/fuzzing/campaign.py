@@ -99,19 +99,19 @@ def fuzz(
         import hypothesis  # noqa: F401
     except ImportError as error:
         raise ImportError("hypothesis, which draws the examples, is missing: pip install 'yzflow[fuzz]'") from error
-    asked = asked_of(target, level, outside)
+    questions = asked_of(target, level, outside)
     sizes = [min(engine.BLOCK, examples - first) for first in range(0, examples, engine.BLOCK)]
     campaigns = []
     swept = store is not None or executor is not None  # a sweep shows its progress
     with Progress(f"fuzz {target.id}", enabled=progress and not swept) as report:
-        for number, each in enumerate(asked):
-            report.update(number / len(asked), each.level)
+        for number, question in enumerate(questions):
+            report.update(number / len(questions), question.level)
             tried = (
-                _swept(each, sizes, seed, store=store, executor=executor, progress=progress)
+                _swept(question, sizes, seed, store=store, executor=executor, progress=progress)
                 if swept
-                else _drawn(each, sizes, seed, report, number / len(asked), 1 / len(asked))
+                else _drawn(question, sizes, seed, report, number / len(questions), 1 / len(questions))
             )
-            campaigns.append(_campaign(each, tried, "" if like is None else chosen.find(like).id))
+            campaigns.append(_campaign(question, tried, "" if like is None else chosen.find(like).id))
     return FuzzReport(target.id, seed, tuple(campaigns))
 
 
@@ -176,7 +176,7 @@ def _campaign(asked: Asked, blocks: list[Tried], like: str = "") -> Campaign:
     return Campaign(
         asked.level,
         "" if asked.outside is None else asked.outside.text,
-        tuple(one for block in blocks for one in block.examples),
+        tuple(example for block in blocks for example in block.examples),
         sum(block.rejected for block in blocks),
         sum(block.stopped for block in blocks),
         next((block.why for block in blocks if block.why), ""),
@@ -186,11 +186,11 @@ def _campaign(asked: Asked, blocks: list[Tried], like: str = "") -> Campaign:
     )
 
 
-def _violation(asked: Asked, found: Example, seed: int, like: str) -> Violation:
+def _violation(asked: Asked, example: Example, seed: int, like: str) -> Violation:
     """A violation with its verdict in balls, if there is one, and the number of other seeds that fail."""
-    setting = asked.setting(Recorded(found.choices))
-    name = max(found.shares, key=lambda check: found.shares[check])
-    check = next(one for one in asked.checks if one.name == name)
+    setting = asked.setting(Recorded(example.choices))
+    name = max(example.shares, key=lambda check: example.shares[check])
+    check = next(entry for entry in asked.checks if entry.name == name)
     decided = None
     if distributions.installed(distributions.EVIDENCE):
         for flows in flows_of(asked.statement.paper, [setting], Enclose()) or ():
@@ -203,7 +203,7 @@ def _violation(asked: Asked, found: Example, seed: int, like: str) -> Violation:
         again = (rows_at(asked, setting, seed=another) for another in others)
         fails = sum(any(share(row) > 1 for row in rows if row.check == name) for rows in again)
     broken = "" if asked.outside is None else asked.outside.text
-    return Violation(asked.statement.id, asked.level, broken, name, found, seed, decided, fails, like)
+    return Violation(asked.statement.id, asked.level, broken, name, example, seed, decided, fails, like)
 
 
 def replay(
@@ -235,9 +235,9 @@ def replay(
     ValueError
         If the choices make no setting inside the assumptions, or outside of that one only.
     """
-    asked = asked_of(_statement(statement, level, like), level, outside)[0]
-    again = example(asked, Recorded(choices), seed=checks.integer("seed", seed, minimum=0))
+    question = asked_of(_statement(statement, level, like), level, outside)[0]
+    again = example(question, Recorded(choices), seed=checks.integer("seed", seed, minimum=0))
     if again is None:
-        where = "inside the assumptions" if asked.outside is None else f"outside of {asked.outside.text} alone"
+        where = "inside the assumptions" if question.outside is None else f"outside of {question.outside.text} alone"
         raise checks.reject("choices", f"make a setting {where}", checks.brief(dict(choices)))
     return again

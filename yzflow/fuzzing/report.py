@@ -114,16 +114,16 @@ class Campaign:
     @property
     def worst(self) -> Example | None:
         """The example with the largest share of a tolerance; None if there is none."""
-        return max(self.examples, key=lambda one: one.worst, default=None)
+        return max(self.examples, key=lambda example: example.worst, default=None)
 
     @property
     def borders(self) -> dict[str, float]:
         """For each assumption whose margin varies, the margin nearest to its border."""
         margins: dict[str, set[float]] = {}
-        for one in self.examples:
-            for text, margin in one.margins.items():
+        for example in self.examples:
+            for text, margin in example.margins.items():
                 margins.setdefault(text, set()).add(margin)
-        return {text: min(seen, key=lambda one: abs(one - 1)) for text, seen in margins.items() if len(seen) > 1}
+        return {text: min(seen, key=lambda margin: abs(margin - 1)) for text, seen in margins.items() if len(seen) > 1}
 
     @property
     def lines(self) -> list[str]:
@@ -175,8 +175,11 @@ class FuzzReport:
     @property
     def text(self) -> str:
         """For people: what was tried, how near to the borders, and what was found."""
-        lines = [f"{self.statement}, seed {self.seed}", *(line for one in self.campaigns for line in one.lines)]
-        tried = sum(len(one.examples) for one in self.campaigns)
+        lines = [
+            f"{self.statement}, seed {self.seed}",
+            *(line for campaign in self.campaigns for line in campaign.lines),
+        ]
+        tried = sum(len(campaign.examples) for campaign in self.campaigns)
         if not self.violations and tried:
             high = 1 - 0.05 ** (1 / tried)  # at this share, one of twenty campaigns would see no violation
             lines.append(
@@ -209,7 +212,11 @@ class FuzzReport:
     @property
     def rows(self) -> list[tried.Row]:
         """The campaigns inside all assumptions that have examples, for the table of a paper."""
-        return [_row(self, one, one.worst) for one in self.campaigns if one.worst is not None and not one.outside]
+        return [
+            _row(self, campaign, campaign.worst)
+            for campaign in self.campaigns
+            if campaign.worst is not None and not campaign.outside
+        ]
 
     def to_table(self, path: str | os.PathLike) -> None:
         """Put the campaigns into a table (`yzflow.Paper`, ``tried``); they replace earlier ones of the same level."""

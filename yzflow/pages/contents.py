@@ -63,12 +63,12 @@ def write_all(
     unrun = AuditReport([], tuple(choose(only)), {})
     report = audit(only, quick=quick, seed=seed, progress=progress) if run else unrun
     note = "" if run else UNRUN
-    found = verdicts(report, quick=quick, seed=seed)
-    for verdict in found:
+    of_statements = verdicts(report, quick=quick, seed=seed)
+    for verdict in of_statements:
         save(single.html(verdict, index=INDEX, note=note), _file(where, verdict.statement))
     if only is None:
         explorer.write(where / "explorer.html", pages=INDEX, progress=progress)
-    save(index(found, note=note), where / INDEX)
+    save(index(of_statements, note=note), where / INDEX)
     return report
 
 
@@ -93,11 +93,11 @@ def verdicts(report: AuditReport, *, quick: bool, seed: int) -> list[StatementVe
     ]
 
 
-def index(found: Sequence[StatementVerdict], *, note: str = "") -> str:
+def index(verdicts: Sequence[StatementVerdict], *, note: str = "") -> str:
     """The page that leads to all others, with a box to search it; ``note`` is said on top."""
     title = "Every statement, with what it rests on"
     words = f"<p>{escape(note)}</p>" if note else ""
-    body = f"<header><h1>{title}</h1>{words}</header><main>{''.join(sections(found))}</main>"
+    body = f"<header><h1>{title}</h1>{words}</header><main>{''.join(sections(verdicts))}</main>"
     return single.document(title, body, scripts=script())
 
 
@@ -106,28 +106,28 @@ def script() -> str:
     return f"<script>\n{file('yzflow.pages', 'contents.js')}</script>\n"
 
 
-def sections(found: Sequence[StatementVerdict], *, base: str = "") -> list[str]:
+def sections(verdicts: Sequence[StatementVerdict], *, base: str = "") -> list[str]:
     """How many statements there are of each kind, those of each paper by kind and number, and one table over all.
 
     ``base`` is put before the pages' addresses.
     """
     papers: dict[str, list[StatementVerdict]] = {}
-    for verdict in found:
+    for verdict in verdicts:
         papers.setdefault(verdict.statement.paper, []).append(verdict)
-    for own in papers.values():
-        own.sort(key=lambda verdict: reading_order(verdict.statement))
-    kinds = Counter(single.standing(verdict) for verdict in found)
+    for of_paper in papers.values():
+        of_paper.sort(key=lambda verdict: reading_order(verdict.statement))
+    kinds = Counter(single.standing(verdict) for verdict in verdicts)
     counted = ", ".join(f"{number} {word}" for word, number in kinds.items())
-    failing = sum(not verdict.passed for verdict in found)
+    failing = sum(not verdict.passed for verdict in verdicts)
     wrong = f"{failing} of them" if failing else "None of those that were run" if kinds["not run"] else "None"
-    sliders = sum(live.views(verdict.statement) is not None for verdict in found)
-    words = f"{len(found)} statements, by the weakest part: {counted}. {wrong} failed where it should hold."
+    sliders = sum(live.views(verdict.statement) is not None for verdict in verdicts)
+    words = f"{len(verdicts)} statements, by the weakest part: {counted}. {wrong} failed where it should hold."
     parts = [f"<p>{words} {sliders} of the pages have sliders.</p>", _SEARCH]
-    for paper, own in papers.items():
-        entries = "".join(_entry(verdict, base) for verdict in own)
+    for paper, of_paper in papers.items():
+        entries = "".join(_entry(verdict, base) for verdict in of_paper)
         parts.append(f"<section><h2>{escape(paper)}</h2><ol class='order'>{entries}</ol></section>")
     head = ["statement", "weakest part", *COLUMNS, "errata"]
-    ordered = [verdict for own in papers.values() for verdict in own]
+    ordered = [verdict for of_paper in papers.values() for verdict in of_paper]
     bad = [not verdict.passed for verdict in ordered]
     caption = "What was found inside the assumptions, with the largest error of what failed"
     rows = [_row(verdict, base) for verdict in ordered]

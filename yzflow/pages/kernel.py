@@ -11,11 +11,11 @@ from yzflow.audits import formulas
 
 def section(statement: Statement) -> str:
     """The theorems on the statement that a kernel has checked, and which clauses none of them is all of."""
-    found = [one for one in statement.checked if one.kind != "erratum"]
-    if not found:
+    theorems = [theorem for theorem in statement.checked if theorem.kind != "erratum"]
+    if not theorems:
         return ""
-    items = "".join(item(statement, one) for one in found)
-    whole = {one.clause for one in found if one.kind == "clause"}
+    items = "".join(item(statement, theorem) for theorem in theorems)
+    whole = {theorem.clause for theorem in theorems if theorem.kind == "clause"}
     open_ = [clause.name or "the whole" for clause in statement.clauses if clause.name not in whole]
     rest = (
         f"<p><strong>Not checked</strong> by a kernel, or not all of it: {formulas.readable('; '.join(open_))}.</p>"
@@ -30,29 +30,34 @@ def section(statement: Statement) -> str:
     )
 
 
-def item(statement: Statement, one: Theorem, before: str = "") -> str:
+def item(statement: Statement, theorem: Theorem, before: str = "") -> str:
     """A theorem as an item of a list: in words, its formula beside the printed one, and folded what Coq was asked."""
-    axioms = ", ".join(one.axioms) or "none"
-    rests = "\n\n".join(definitions()[name] for name in one.uses)
+    axioms = ", ".join(theorem.axioms) or "none"
+    rests = "\n\n".join(definitions()[name] for name in theorem.uses)
     defined = f"<p>Definitions, those first that others rest on:</p><pre>{escape(rests)}</pre>" if rests else ""
     return (
-        f"<li>{before}<strong>{one.name}</strong>: {formulas.readable(one.words)}{beside(statement, one)}"
-        f"<details><summary>As Coq has it, with the definitions</summary><pre>{escape(one.coq)}</pre>{defined}"
-        f"<p>Source: <code>formal/{one.file}</code>. Axioms: {axioms}.</p></details></li>"
+        f"<li>{before}<strong>{theorem.name}</strong>: {formulas.readable(theorem.words)}{beside(statement, theorem)}"
+        f"<details><summary>As Coq has it, with the definitions</summary><pre>{escape(theorem.coq)}</pre>{defined}"
+        f"<p>Source: <code>formal/{theorem.file}</code>. Axioms: {axioms}.</p></details></li>"
     )
 
 
-def beside(statement: Statement, one: Theorem) -> str:
+def beside(statement: Statement, theorem: Theorem) -> str:
     """The printed formula, and the clause's, beside that which the kernel has checked."""
     clause = next(
-        (own.formula for own in statement.clauses if own.name == one.clause and own.name and own.formula), None
+        (
+            part_of_statement.formula
+            for part_of_statement in statement.clauses
+            if part_of_statement.name == theorem.clause and part_of_statement.name and part_of_statement.formula
+        ),
+        None,
     )
     left = _formula("Printed", statement.printed)
     if clause:
-        left += _formula(f"Clause: {one.clause}", clause)
-    elif statement.corrected and one.kind != "erratum":
+        left += _formula(f"Clause: {theorem.clause}", clause)
+    elif statement.corrected and theorem.kind != "erratum":
         left += _formula("Corrected", statement.corrected)
-    return f"<div class='beside'><div>{left}</div>{_formula('Checked by the kernel', one.latex)}</div>"
+    return f"<div class='beside'><div>{left}</div>{_formula('Checked by the kernel', theorem.latex)}</div>"
 
 
 def _formula(caption: str, formula: str) -> str:

@@ -79,7 +79,7 @@ class Views:
         def collect(view: str, start: Start) -> dict[str, Any]:
             return (more if view in more.views.values() else self).collect(view, start)
 
-        scripts = (*self.scripts, *(one for one in more.scripts if one not in self.scripts))
+        scripts = (*self.scripts, *(path for path in more.scripts if path not in self.scripts))
         return Views(self.paper, scripts, {**self.views, **more.views}, {**self.starts, **more.starts}, collect)
 
     def content(self, statement: Statement) -> dict[str, Any]:
@@ -98,14 +98,14 @@ class Views:
 
 def views(statement: Statement) -> Views | None:
     """View of a statement with sliders, from its paper; or None."""
-    found = parts.part_of(statement.paper, "views")
-    return found if found is not None and statement.number in found.views else None
+    of_paper = parts.part_of(statement.paper, "views")
+    return of_paper if of_paper is not None and statement.number in of_paper.views else None
 
 
 def question(statement: Statement) -> tuple[str, str] | None:
     """A question on a statement for students, and its answer."""
-    asked: Mapping[str, tuple[str, str]] = parts.part_of(statement.paper, "questions") or {}
-    return asked.get(statement.number)
+    questions: Mapping[str, tuple[str, str]] = parts.part_of(statement.paper, "questions") or {}
+    return questions.get(statement.number)
 
 
 FORM = """<form class='controls' id='live-controls' autocomplete='off' aria-label='Sliders'>
@@ -126,11 +126,11 @@ its seeds, and with T = \u221e every step takes all classes, so that nothing is 
 THEME = "<button type='button' id='theme' aria-pressed='false'>Dark colours</button>"
 
 
-def scripts(statement: Statement, found: Views) -> str:
+def scripts(statement: Statement, of_paper: Views) -> str:
     """The data and the scripts of a statement's page."""
-    files = [*_ENGINE, *found.scripts, (_EXPLORER, "page.js")]
+    files = [*_ENGINE, *of_paper.scripts, (_EXPLORER, "page.js")]
     code = explorer.in_script("\n".join(script(package, name) for package, name in files))
-    data = explorer.in_data({"panels": {"live": found.content(statement)}})
+    data = explorer.in_data({"panels": {"live": of_paper.content(statement)}})
     warning = "The sliders need JavaScript, which this browser has switched off."
     return (
         f'<noscript><p>{escape(warning)}</p></noscript>\n<script type="application/json" id="data">{data}</script>\n'

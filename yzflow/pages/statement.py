@@ -90,11 +90,11 @@ def html(
     back = "" if index is None else f'<nav><a href="{escape(index)}">All statements</a></nav>'
     title = escape(f"{statement.id}. {statement.title}")
     said = f"<p>{escape(note)}</p>" if note else ""
-    place, theme = ("", "") if views is None else (" id='live'", live.THEME)
+    name, theme = ("", "") if views is None else (" id='live'", live.THEME)
     shown = [_statement(statement), _plot(verdict)] if views is None else [_statement(statement), live.FORM, live.PLOT]
     parts = [
         f"<header>{back}<h1>{title}</h1>{_trust(verdict)}{said}{theme}</header>",
-        f"<main>\n<div class='first'{place}>\n{chr(10).join(shown)}\n</div>",
+        f"<main>\n<div class='first'{name}>\n{chr(10).join(shown)}\n</div>",
         "" if views is None else live.WORDS,
         _clauses(verdict),
         _sharper(statement),
@@ -142,7 +142,7 @@ def document(title: str, body: str, *, scripts: str = "", controls: bool = False
         "SCRIPTS": scripts,
     }
     # At once, so that no part is looked through for the names of others.
-    return re.sub(r"@([A-Z]+)@", lambda found: parts[found[1]], file("yzflow.pages", "statement.html"))
+    return re.sub(r"@([A-Z]+)@", lambda match: parts[match[1]], file("yzflow.pages", "statement.html"))
 
 
 def slug(statement: Statement) -> str:
@@ -160,9 +160,9 @@ def badge(label: Label) -> str:
 
 def standing(verdict: Examined) -> str:
     """Badge of a statement, a word or two: the kind of its weakest part, or that nothing was run for it."""
-    asked = verdict.statement.checks or verdict.statement.proofs
+    can_run = verdict.statement.checks or verdict.statement.proofs
     ran = verdict.rows or verdict.report.labels_of_proofs
-    return "not run" if asked and not ran else kind(verdict.summary)
+    return "not run" if can_run and not ran else kind(verdict.summary)
 
 
 def badge_of(verdict: Examined) -> str:
@@ -267,12 +267,12 @@ def _plot(verdict: Examined, name: str = "plot") -> str:
 
 
 def _question(statement: Statement) -> str:
-    found = live.question(statement)
-    if found is None:
+    texts = live.question(statement)
+    if texts is None:
         return ""
-    asked, answer = map(formulas.in_words, found)
+    question, answer = map(formulas.in_words, texts)
     return (
-        f"<section id='question'><h2>A question for students</h2><p>{asked}</p>"
+        f"<section id='question'><h2>A question for students</h2><p>{question}</p>"
         f"<details><summary>Show the answer</summary><p>{answer}</p></details></section>"
     )
 
@@ -284,12 +284,14 @@ def _numbers(verdict: Examined, plot: str = "") -> str:
     source, caption = verdict.statement.source, "Largest errors over the settings inside the assumptions"
     worst = html_table(head(verdict.statement), merged, caption, bad=alarming)
     names = ["check", "level", "setting", "assumptions", source.short, "corrected", "expected"]
-    each = [[row.check, row.level, row.setting, "hold" if row.inside else "broken", *row.forms] for row in verdict.rows]
+    measurements = [
+        [row.check, row.level, row.setting, "hold" if row.inside else "broken", *row.forms] for row in verdict.rows
+    ]
     alarming = [row.alarming for row in verdict.rows]
-    points = html_table(names, _set(each), "One row for each point of the plot", bad=alarming)
+    points = html_table(names, _set(measurements), "One row for each point of the plot", bad=alarming)
     return (
         f"<section id='numbers'><h2>What was found</h2><p>{formulas.readable(verdict.outcome)}</p>{plot}{worst}"
-        f"<details><summary>Each setting: {len(each)} measurements</summary>{points}</details></section>"
+        f"<details><summary>Each setting: {len(measurements)} measurements</summary>{points}</details></section>"
     )
 
 
@@ -321,9 +323,11 @@ def _margins(verdict: Examined) -> str:
 
 def _errata(statement: Statement) -> str:
     items = "".join(f"<li>{erratum.label}: {formulas.readable(erratum)}</li>" for erratum in statement.errata)
-    items += "".join(kernel.item(statement, one, "Checked by the kernel of Coq, ") for one in statement.negations)
-    found = f"<ul>{items}</ul>" if items else "<p>No erratum found.</p>"
-    return f"<section id='errata'><h2>Errata</h2>{found}</section>"
+    items += "".join(
+        kernel.item(statement, theorem, "Checked by the kernel of Coq, ") for theorem in statement.negations
+    )
+    listed = f"<ul>{items}</ul>" if items else "<p>No erratum found.</p>"
+    return f"<section id='errata'><h2>Errata</h2>{listed}</section>"
 
 
 def _proof(derivations: Sequence[Derivation], verdict: Examined) -> str:
@@ -338,7 +342,7 @@ def _proof(derivations: Sequence[Derivation], verdict: Examined) -> str:
 def _derivation(derivation: Derivation) -> str:
     steps = "".join(f"<li>{formulas.in_words(step)}</li>" for step in derivation.steps)
     scope = f"<p>In detail: {formulas.in_words(derivation.scope)}.</p>" if derivation.scope else ""
-    prose = "".join(f"<li>{formulas.in_words(part)}</li>" for part in derivation.prose)
+    prose = "".join(f"<li>{formulas.in_words(sentence)}</li>" for sentence in derivation.prose)
     prose = f"<p>Argued in words, and not decided by algebra:</p><ul>{prose}</ul>" if prose else ""
     count = len(derivation.steps)
     return (
@@ -352,11 +356,11 @@ def _again(verdict: Examined) -> str:
     statement = verdict.statement
     options = verdict.command.removeprefix(f'yzflow check "{statement.id}"')
     command = f'yzflow page "{statement.id}"{options} --out {slug(statement)}.html'
-    found = [panel for panel in panels() if _paper(panel) == statement.paper]
+    of_paper = [panel for panel in panels() if _paper(panel) == statement.paper]
     links = "".join(
         f"<p>To try it with sliders: <code>yzflow explore</code> writes the explorer, whose panel on this paper is "
         f"<a href='explorer.html#{escape(panel.name)}'>{escape(panel.title)}</a> if the file lies beside this page.</p>"
-        for panel in found
+        for panel in of_paper
     )
     return (
         f"<section id='again'><h2>Run it again</h2><pre><code>{escape(verdict.python)}</code></pre>"

@@ -63,12 +63,12 @@ def page(
     ImportError
         If certificates are given and yzflow-enclose is not installed.
     """
-    found = find(statement)
+    entry = find(statement)
     path = writable("path", path)
     attached = None
     if checks.instance("certificates", certificates, (list, tuple)) or verifier is not None:
         certified = distributions.bring(distributions.CERTIFICATES, "a certificate on a page")
-        attached = certified.on_page(found, certificates, beside=path, packages=verifier)
+        attached = certified.on_page(entry, certificates, beside=path, packages=verifier)
     verdict = check(statement, quick=quick, seed=seed, progress=progress)
     save(html(verdict, attached=attached), path)
     return verdict

@@ -60,8 +60,8 @@ def trajectory(
     # Only its identity is asked for.
     task = Task(f"trajectory:{name}", simulate, version=_VERSION)  # type: ignore[arg-type]
     seed = settings.pop("seed", 0)
-    asked = {"data": data_key("classes", classes), "yzflow": version.__version__, **settings}
-    path = store.path / f"{key(task.identity(asked, seed))}.nc"
+    identity = {"data": data_key("classes", classes), "yzflow": version.__version__, **settings}
+    path = store.path / f"{key(task.identity(identity, seed))}.nc"
     return Trajectory(
         kept(path, FORMAT, "a trajectory", lambda: simulate(classes, progress=progress, **arguments).dataset)
     )
@@ -70,7 +70,7 @@ def trajectory(
 def _plain(name: str, value: Any) -> Any:
     """An argument as JSON holds it: two calls are the same if these are."""
     if is_dataclass(value) and not isinstance(value, type):
-        return {key: _plain(f"{name}.{key}", own) for key, own in asdict(value).items()}
+        return {key: _plain(f"{name}.{key}", entry) for key, entry in asdict(value).items()}
     value = checks.plain_types(value)
     large = isinstance(value, int) and abs(value) >= 2**4096  # whose digits are not written
     if (

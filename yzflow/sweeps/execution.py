@@ -304,7 +304,7 @@ def _fields(words: Collection[str]) -> tuple[Field, ...]:
     """
     from dynamics.fields.table import SYSTEMS
 
-    found = []
+    picklable = []
     for field in (entry.field for entry in SYSTEMS.values() if entry.field is not None):
         try:
             pickle.dumps(field)
@@ -313,8 +313,8 @@ def _fields(words: Collection[str]) -> tuple[Field, ...]:
                 rule = f"name fields whose functions stand at the top level of a module, for workers; {OF_A_NOTEBOOK}"
                 raise checks.reject("grid", rule, f"{field.name!r} ({runs.told(error)})") from error
         else:
-            found.append(field)
-    return tuple(found)
+            picklable.append(field)
+    return tuple(picklable)
 
 
 def _is_dask(executor: Any) -> bool:

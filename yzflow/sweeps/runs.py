@@ -225,12 +225,14 @@ def check_same(here: Here) -> None:
         return
     changed = content.changes(here.parts, here.task.content(here.words).parts)
     if changed:
-        told = "; ".join(f"{part}: {asked} here, {there} there" for part, (asked, there) in list(changed.items())[:3])
+        differences = "; ".join(
+            f"{name}: {ours} here, {there} there" for name, (ours, there) in list(changed.items())[:3]
+        )
         rule = (
             "be the same in the worker processes, which import its module: write the change into the module and start "
             "again, or pass executor=ThreadPoolExecutor()"
         )
-        raise OtherCodeError(str(checks.reject("task", rule, f"{here.task.name} ({told})")))
+        raise OtherCodeError(str(checks.reject("task", rule, f"{here.task.name} ({differences})")))
     _compared.add(name)
 
 
@@ -342,9 +344,11 @@ def _labelled(outputs: object, forbidden: Collection[str]) -> tuple[dict, dict]:
         if not is_name(name) or name in forbidden:
             rule = "be words without '/' that are no grid key and none of " + ", ".join(RESERVED)
             raise ValueError(f"names of results must {rule}, but got {name!r}")
-        own = getattr(value, "dims", None)  # an xarray.DataArray or Labelled brings dimensions, labels and attributes
-        array = _numbers(name, value if own is None else value.values)
-        dims = tuple(f"{name}_{i}" for i in range(array.ndim)) if own is None else tuple(own)
+        own_dims = getattr(
+            value, "dims", None
+        )  # an xarray.DataArray or Labelled brings dimensions, labels and attributes
+        array = _numbers(name, value if own_dims is None else value.values)
+        dims = tuple(f"{name}_{i}" for i in range(array.ndim)) if own_dims is None else tuple(own_dims)
         for dim, size in zip(dims, array.shape, strict=True):
             if not is_name(dim) or dim in forbidden or dims.count(dim) > 1:
                 rule = "be different words without '/' that are no grid key and none of " + ", ".join(RESERVED)
@@ -352,12 +356,12 @@ def _labelled(outputs: object, forbidden: Collection[str]) -> tuple[dict, dict]:
             if sizes.setdefault(dim, size) != size:
                 rule = f"have {sizes[dim]} entries along {dim!r} as other results"
                 raise ValueError(f"`{name}` must {rule}, but got {size}")
-            if own is not None and dim in value.coords:
+            if own_dims is not None and dim in value.coords:
                 labels = _labels(dim, value.coords[dim].values)
                 known = coordinates.setdefault(dim, (labels, _attributes(dim, value.coords[dim].attrs)))[0]
                 if not np.array_equal(known, labels, equal_nan=labels.dtype.kind == "f"):
                     raise ValueError(f"`{name}` must have the labels of the other results along {dim!r}")
-        variables[name] = (dims, array, {} if own is None else _attributes(name, value.attrs))
+        variables[name] = (dims, array, {} if own_dims is None else _attributes(name, value.attrs))
     if both := variables.keys() & sizes.keys():
         raise ValueError(f"names of results must be no dimensions, but got {min(both)!r} for both")
     return variables, coordinates

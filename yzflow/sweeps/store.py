@@ -194,19 +194,19 @@ class Store:
         """
         if task is not None:
             checks.instance("task", task, str, rule="be None or the name of a task")
-        found = [(identity, result) for identity, result in self._all() if task in (None, identity["task"])]
-        names = sorted({identity["task"] for identity, _ in found})
+        kept = [(identity, result) for identity, result in self._all() if task in (None, identity["task"])]
+        names = sorted({identity["task"] for identity, _ in kept})
         if len(names) != 1:
             known = ", ".join(repr(name) for name in names or self.tasks()) or "none, as the store is empty"
             raise checks.reject("task", f"name one of the tasks in the store ({known})", checks.brief(task))
-        collector = Collector(len(found))
-        for cell, (_, result) in enumerate(found):
+        collector = Collector(len(kept))
+        for cell, (_, result) in enumerate(kept):
             collector.add(cell, result)
-        identities = [identity for identity, _ in found]
+        identities = [identity for identity, _ in kept]
         configurations = [identity["configuration"] for identity in identities]
         settings = {name: None for configuration in configurations for name in configuration}
         several = len({identity.get("content") for identity in identities}) > 1
-        results = collector.dataset({"run": len(found)}, taken={*settings, *runs.RESERVED})
+        results = collector.dataset({"run": len(kept)}, taken={*settings, *runs.RESERVED})
         coordinates = {
             **{name: ("run", column([c.get(name) for c in configurations])) for name in settings},
             "seed": ("run", [identity["seed"] for identity in identities]),
@@ -245,8 +245,8 @@ class Store:
                 raise self._reject("be a store, or a new or empty folder", ", which holds other files")
             files.write(marker, (json.dumps({"project": _PROJECT, "schema": SCHEMA}) + "\n").encode())
         try:
-            found = json.loads(files.read("store", marker))
-            project, schema = found["project"], found["schema"]
+            claim = json.loads(files.read("store", marker))
+            project, schema = claim["project"], claim["schema"]
         except (ValueError, TypeError, KeyError):
             raise self._reject("be a store of yzflow", f", whose {MARKER} cannot be read") from None
         if (project, schema) != (_PROJECT, SCHEMA):

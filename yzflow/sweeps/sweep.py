@@ -249,10 +249,10 @@ def _check_labels(name: str, values: list) -> None:
 
 def _recall(store: Store, identity: dict, cell: int, collector: Collector) -> bool:
     """Take the result of a cell from the store; False if it is to be run."""
-    found = store.read(runs.key(identity))
-    if found is None or found[1].error:
+    kept = store.read(runs.key(identity))
+    if kept is None or kept[1].error:
         return False
-    collector.add(cell, found[1])
+    collector.add(cell, kept[1])
     return True
 
 
@@ -262,8 +262,8 @@ def _tell_changes(plan: _Plan, store: Store) -> None:
         return
     changed = store.remember(plan.task.name, plan.parts)
     if changed:
-        told = "; ".join(f"{name}: {then} then, {now} now" for name, (then, now) in changed.items())
-        warnings.warn(f"{plan.task.name} has changed since runs of it in {store.path}: {told}", stacklevel=5)
+        differences = "; ".join(f"{name}: {then} then, {now} now" for name, (then, now) in changed.items())
+        warnings.warn(f"{plan.task.name} has changed since runs of it in {store.path}: {differences}", stacklevel=5)
     if unseen := plan.content.unseen:
         rule = "their content cannot be told, so raise the attribute `version` of the function when it changes"
         warnings.warn(f"{plan.task.name} reads {', '.join(unseen)}: {rule}", stacklevel=5)

@@ -55,11 +55,11 @@ def resolve(task: str | Callable | Task) -> Task:
         return task
     if isinstance(task, str):
         if ":" in task:
-            found = imported("task", task)
-            if not isinstance(found, Task) and not callable(found):
+            value = imported("task", task)
+            if not isinstance(value, Task) and not callable(value):
                 rule = "name a function as 'module:function'"
-                raise checks.reject("task", rule, f"{checks.brief(task)}, a {type(found).__name__}")
-            return resolve(found)
+                raise checks.reject("task", rule, f"{checks.brief(task)}, a {type(value).__name__}")
+            return resolve(value)
         known = _installed(task)
         if task not in known:
             near = checks.nearest(task, {name: (name,) for name in known})

@@ -68,8 +68,8 @@ def html(
         "VERSION": __version__,
     }
     page = _file("page.html")
-    for name, part in parts.items():
-        page = page.replace(f"@{name}@", part)
+    for name, text in parts.items():
+        page = page.replace(f"@{name}@", text)
     return page
 
 
