@@ -30,7 +30,7 @@ def closeness(mu):
 def turns(mu, copies):
     """Signs of the entropy's rate in order, each entry so often, by the share of each in the sum over entries."""
     mu, copies = np.asarray(mu, float), np.asarray(copies, float)
-    x = np.array([closeness(float(one)) for one in mu])
+    x = np.array([closeness(float(size)) for size in mu])
     v = mu[:, None] * -np.expm1(-x)
     u = v**2 / 2
     with np.errstate(divide="ignore"):
@@ -41,7 +41,7 @@ def turns(mu, copies):
     parts = p * (u - (p * u).sum(axis=0)) * w
     signs = -np.sign(np.where(np.abs(parts.sum(axis=0)) > 1e-9 * np.abs(parts).sum(axis=0), parts.sum(axis=0), 0))
     signs = signs[signs != 0]
-    return [int(signs[0]), *(int(one) for one in signs[1:][np.diff(signs) != 0])]
+    return [int(signs[0]), *(int(sign) for sign in signs[1:][np.diff(signs) != 0])]
 
 
 def test_two_sizes_turn_once_and_where_their_speeds_are_level():
@@ -57,8 +57,8 @@ def test_two_sizes_turn_once_and_where_their_speeds_are_level():
     # By balls, which know of no pairs: in two entries or more, as many as there are of each.
     for mu in ([2.0, 1.0, 1.0, 1.0], [2.5, 2.5, 2.0], [0.5, 3.0]):
         when = formulas.level_time(min(mu), max(mu))
-        found = turning_point(mu, between=(0.8 * when, 1.2 * when))
-        assert found.times is not None and when == pytest.approx(found.times[0], rel=1e-8)
+        turn = turning_point(mu, between=(0.8 * when, 1.2 * when))
+        assert turn.times is not None and when == pytest.approx(turn.times[0], rel=1e-8)
 
 
 def test_it_falls_before_the_first_level_time_and_rises_after_the_last():
@@ -77,12 +77,12 @@ def test_it_falls_before_the_first_level_time_and_rises_after_the_last():
 def test_three_entries_turn_three_times_in_balls():
     """No zeros, and two entries that are near each other; the turns are proved, each the only one in its bracket."""
     mu = list(measures.THREE_TURNS)
-    found = [
+    points = [
         turning_point(mu, between=between, rising=rising)
         for between, rising in (((0.57, 0.618), True), ((0.618, 0.643), False), ((0.643, 0.68), True))
     ]
-    assert all(one.times is not None and one.width < 1e-9 for one in found)
-    assert [round(one.times[0], 4) for one in found] == [0.6058, 0.6297, 0.6566]
+    assert all(point.times is not None and point.width < 1e-9 for point in points)
+    assert [round(point.times[0], 4) for point in points] == [0.6058, 0.6297, 0.6566]
     assert measures.three_turns(None, NONLINEAR) == 0
     assert turns(mu, (1, 1, 1)) == [-1, 1, -1, 1]
     assert turns((3.14, 3.0, 0.1), (1, 1, 1)) == [-1, 1]
@@ -93,12 +93,12 @@ def test_a_new_entry_adds_two_turns():
 
     def beside(mu, copies, new, lift):
         many = new**2 / 2 * math.exp(new**2 / 2) / (lift * sum(copies))
-        return (*mu, new), (*(many * one for one in copies), 1)
+        return (*mu, new), (*(many * number for number in copies), 1)
 
     once = (1.0, 2.0), (1, 1)
     three = beside(*once, 4.0, 0.1)
     five = beside(*three, 8.0, 0.03)
-    assert [turns(*one) for one in (once, three, five)] == [[-1, 1], [-1, 1] * 2, [-1, 1] * 3]
+    assert [turns(*case) for case in (once, three, five)] == [[-1, 1], [-1, 1] * 2, [-1, 1] * 3]
     # One that lifts the mean too far adds none.
     assert turns(*beside(*three, 8.0, 3.0)) != [-1, 1] * 3
 

@@ -49,8 +49,8 @@ def test_only_public_names_are_imported():
             for module in modules:
                 if module.partition(".")[0] in ("yzflow", "theory", "dynamics"):
                     assert module in PUBLIC, f"{file.name}: {module}"
-            own = modules[0].partition(".")[0] in ("yzflow", "theory", "dynamics", "yzflow_joma")
-            assert not own or not any(part.startswith("_") for name in names for part in name.split("."))
+            ours = modules[0].partition(".")[0] in ("yzflow", "theory", "dynamics", "yzflow_joma")
+            assert not ours or not any(component.startswith("_") for name in names for component in name.split("."))
 
 
 @pytest.mark.parametrize("attention", ATTENTIONS)
@@ -62,13 +62,13 @@ def test_the_flow_is_the_gradient(attention, activation):
     state = {k: np.asarray(v) + 0.2 * rng.standard_normal(v.shape) for k, v in flow.initial.items()}
     rates = flow.derivative(0.0, state)
     for name, value in state.items():
-        for place in np.ndindex(value.shape):
+        for index in np.ndindex(value.shape):
             ends = []
             for sign in (1, -1):
-                moved = {key: one.copy() for key, one in state.items()}
-                moved[name][place] += sign * 1e-6
+                moved = {key: array.copy() for key, array in state.items()}
+                moved[name][index] += sign * 1e-6
                 ends.append(_likelihood(flow, moved))
-            assert rates[name][place] == pytest.approx((ends[0] - ends[1]) / 2e-6, abs=1e-8)
+            assert rates[name][index] == pytest.approx((ends[0] - ends[1]) / 2e-6, abs=1e-8)
 
 
 def _flow(attention, activation, **more):
@@ -90,8 +90,8 @@ def test_what_survives():
 
     def fates(level, name="verdict"):
         check = {"linear": "drift of z^2 - sum v^2", "exp": "drift of z - sum v^2/2"}[level]
-        own = table[name].sel(check=f"Theorem 1: {check}", level=f"full flow, {level}")
-        return [{Fate(int(one)) for one in own.sel(option=option).values} for option in table["option"].values]
+        cells = table[name].sel(check=f"Theorem 1: {check}", level=f"full flow, {level}")
+        return [{Fate(int(cell)) for cell in cells.sel(option=option).values} for option in table["option"].values]
 
     holds, fails, none = {Fate.HOLDS}, {Fate.FAILS}, {Fate.NOT_ASKED}
     assert table["option"].values.tolist() == ["clipping", "weight decay", "slow attention", "sign descent"]
@@ -115,15 +115,15 @@ def test_what_is_conserved_drifts_by_the_order_of_the_steps(name):
 
 
 def test_softmax_without_a_mean_is_worse_and_neither_is_exact():
-    found = []
+    drifts = []
     for seed in range(5):
         setting = random_contexts("drawn", 40, 6, 4, seed=seed, activation="softplus")
         flow = setting.flow("softmax")
         data = setting.simulate("full flow, softmax", seed=0).dataset
         mean = measures.mean_attention(flow, data["z"].values[0])
-        found.append((measures.with_mean(data, mean), measures.with_mean(data, 0 * mean)))
+        drifts.append((measures.with_mean(data, mean), measures.with_mean(data, 0 * mean)))
         assert mean.sum() == pytest.approx(1) and measures.factorisation(flow) > 0.05
-    first, second = np.median(found, axis=0)
+    first, second = np.median(drifts, axis=0)
     assert 0.05 < first < second
 
 
@@ -139,10 +139,10 @@ def test_linear_activation_by_scipy():
     delta = np.array([1, 0.6, 0.3, 0.1])
     closed = formulas.linear_weights(delta, 1.2)
     assert closed == pytest.approx([2.0282, 0.7969, 0.3681, 0.1203], abs=5e-5)
-    found = scipy.integrate.solve_ivp(
+    path = scipy.integrate.solve_ivp(
         lambda t, v: delta * np.exp(v * v / 2), (0, 1.2), 0 * delta, rtol=1e-11, atol=1e-12
     )
-    assert found.y[:, -1] == pytest.approx(closed, rel=1e-6)
+    assert path.y[:, -1] == pytest.approx(closed, rel=1e-6)
     run = yz.integrate(ReducedFlow(delta, linear=True), t_end=1.2, rtol=1e-11)
     assert run.final["v"].values == pytest.approx(closed, rel=1e-8)
     assert formulas.blow_up_time(delta) == pytest.approx(math.sqrt(math.pi / 2))
@@ -150,11 +150,11 @@ def test_linear_activation_by_scipy():
 
 def test_nonlinear_activation_by_scipy():
     mu = np.array(MU)
-    found = scipy.integrate.solve_ivp(
+    path = scipy.integrate.solve_ivp(
         lambda t, v: (mu - v) * np.exp(v * v / 2), (0, 0.3), 0 * mu, rtol=1e-11, atol=1e-12
     )
-    for v, one in zip(found.y[:, -1], mu, strict=True):
-        assert formulas.nonlinear_time(v, one) == pytest.approx(0.3, rel=1e-6)
+    for v, end in zip(path.y[:, -1], mu, strict=True):
+        assert formulas.nonlinear_time(v, end) == pytest.approx(0.3, rel=1e-6)
     # ln(1/delta) of mu = 2 over that of mu = 1: near one early, R (1 + (tau_k - tau_j)/t) late.
     early, late = (_ratio(2.0, 1.0, t) for t in (0.01, 4.0))
     limit = formulas.late_ratio(2.0, 1.0)
@@ -167,8 +167,8 @@ def _ratio(first, second, t):
     def rates(_, x):  # x = ln(1/delta): dx/dt = e^{v^2/2}, which does not lose digits
         return np.exp((np.array([first, second]) * (1 - np.exp(-x))) ** 2 / 2)
 
-    found = scipy.integrate.solve_ivp(rates, (0, t), [0.0, 0.0], rtol=1e-11, atol=1e-13)
-    return found.y[0, -1] / found.y[1, -1]
+    path = scipy.integrate.solve_ivp(rates, (0, t), [0.0, 0.0], rtol=1e-11, atol=1e-13)
+    return path.y[0, -1] / path.y[1, -1]
 
 
 @pytest.mark.parametrize(
@@ -178,11 +178,11 @@ def _ratio(first, second, t):
 def test_turning(mu, numbers, between):
     start, least, when, end = numbers
     mu = np.array(mu, float)
-    found = scipy.integrate.solve_ivp(
+    path = scipy.integrate.solve_ivp(
         lambda t, v: (mu - v) * np.exp(v * v / 2), (0, 40), 0 * mu, method="LSODA", rtol=1e-10, dense_output=True
     )
     times = np.linspace(0, 4, 4001)
-    h = np.array([entropy(v**2 / 2) for v in found.sol(times).T])
+    h = np.array([entropy(v**2 / 2) for v in path.sol(times).T])
     assert (h[0], h.min(), entropy(mu**2 / 2)) == pytest.approx((start, least, end), abs=6e-5)
     assert times[h.argmin()] == pytest.approx(when, abs=6e-3)
     assert formulas.turns(mu) is True
@@ -193,9 +193,9 @@ def test_turning(mu, numbers, between):
 
 def _decided(claim, level, **other):
     setting = trained_classes("linear")
-    found = dict(zip(("flows", "enclosure"), _flows(setting, level), strict=True))
-    found["flows"].setting = replace(setting, **other)
-    return found["enclosure"].decide(claim(found["flows"], level, 1e-6))
+    made = dict(zip(("flows", "enclosure"), _flows(setting, level), strict=True))
+    made["flows"].setting = replace(setting, **other)
+    return made["enclosure"].decide(claim(made["flows"], level, 1e-6))
 
 
 @functools.cache
@@ -255,9 +255,9 @@ def test_zeros_decide_how_it_ends(mu):
             return np.exp((mu * (1 - np.exp(-x))) ** 2 / 2)
 
         times = np.geomspace(1e-2, 24 / math.exp(mu.min() ** 2 / 2), 3000)
-        found = scipy.integrate.solve_ivp(rates, (0, times[-1]), 0 * mu, t_eval=times, rtol=1e-11, atol=1e-13)
-        v = mu[:, None] * (1 - np.exp(-found.y))
-        u, moved = v**2 / 2, v * mu[:, None] * np.exp(-found.y) * np.exp(v**2 / 2)
+        path = scipy.integrate.solve_ivp(rates, (0, times[-1]), 0 * mu, t_eval=times, rtol=1e-11, atol=1e-13)
+        v = mu[:, None] * (1 - np.exp(-path.y))
+        u, moved = v**2 / 2, v * mu[:, None] * np.exp(-path.y) * np.exp(v**2 / 2)
         mean = (np.exp(u) * u).sum(axis=0) / (zeros + np.exp(u).sum(axis=0))
         return np.sign(-(np.exp(u) * (u - mean) * moved).sum(axis=0))
 
@@ -292,9 +292,9 @@ def test_the_drift_of_softmax_is_below_its_bound():
         z, v2 = data["z"].values, data["v"].values ** 2
         kept = z - (v2.sum(axis=1) - v2.sum(axis=(1, 2))[:, None] * mean) / 2
         spread, pulls, signed = [], [], []
-        for place in range(len(times)):
-            b, _, _, g = flow.signals({name: data[name].values[place] for name in ("z", "v", "q", "y")})
-            pull = (g * (b @ data["v"].values[place].T)).sum(axis=1)
+        for i in range(len(times)):
+            b, _, _, g = flow.signals({name: data[name].values[i] for name in ("z", "v", "q", "y")})
+            pull = (g * (b @ data["v"].values[i].T)).sum(axis=1)
             spread.append(np.abs(b - mean).max(axis=0))
             pulls.append(np.abs(pull).mean())
             signed.append(-((b - mean) * pull[:, None]).mean(axis=0))
@@ -325,14 +325,14 @@ def _made_up(*entropies):
     ],
 )
 def test_the_finding_follows_its_runs(entropies, words):
-    found = _made_up(*entropies)
-    assert words in finding.sentence(found) and finding.sentence(found) in finding.page(found)
+    runs = _made_up(*entropies)
+    assert words in finding.sentence(runs) and finding.sentence(runs) in finding.page(runs)
 
 
 def test_the_finding_s_page_is_what_its_runs_give():
     text = (Path(__file__).parents[1] / "in_training.md").read_text(encoding="utf-8")
-    found = finding.study(kinds=finding.KINDS[1:2], activations=["softplus"])
-    assert finding.table(found)[-1] in text and bool(finding.risen(found).any())
+    runs = finding.study(kinds=finding.KINDS[1:2], activations=["softplus"])
+    assert finding.table(runs)[-1] in text and bool(finding.risen(runs).any())
 
 
 def test_training_turns_and_does_not_by_another_solver():
@@ -344,16 +344,16 @@ def test_training_turns_and_does_not_by_another_solver():
 
         def state(x, shapes=shapes):
             places = np.cumsum([math.prod(shape) for shape in shapes.values()])[:-1]
-            return {name: part.reshape(shapes[name]) for name, part in zip(shapes, np.split(x, places), strict=True)}
+            return {name: block.reshape(shapes[name]) for name, block in zip(shapes, np.split(x, places), strict=True)}
 
         def side(t, x, flow=flow, state=state):
             return np.concatenate([np.ravel(rate) for rate in flow.derivative(t, state(x)).values()])
 
         times = [20.0, 145.0, 1000.0]
-        found = scipy.integrate.solve_ivp(side, (0, 1000), start, method="LSODA", t_eval=times, rtol=1e-9, atol=1e-11)
-        h = [entropy(state(x)["z"]) for x in found.y.T]
-        own = yz.integrate(flow, t_end=1000.0, times=[0.0, *times], rtol=1e-9, atol=1e-11).dataset["entropy"]
-        assert own[1:].values == pytest.approx(h, abs=1e-5)
+        path = scipy.integrate.solve_ivp(side, (0, 1000), start, method="LSODA", t_eval=times, rtol=1e-9, atol=1e-11)
+        h = [entropy(state(x)["z"]) for x in path.y.T]
+        ours = yz.integrate(flow, t_end=1000.0, times=[0.0, *times], rtol=1e-9, atol=1e-11).dataset["entropy"]
+        assert ours[1:].values == pytest.approx(h, abs=1e-5)
         assert bool(h[2] > h[1] + 0.01) is turns and h[0] > h[1]
 
 

@@ -56,12 +56,12 @@ def recorded(size, unit, steps):
 
 def test_weights_by_scipy():
     mu, times = np.array([[0.3, -1.2], [2.5, 0.0]]), np.array([0.05, 0.4, 2.0, 15.0])
-    found = weights(mu, times)
-    for place, one in np.ndenumerate(mu):
+    v = weights(mu, times)
+    for entry, end in np.ndenumerate(mu):
         path = scipy.integrate.solve_ivp(
-            lambda t, v, one=one: (one - v) * np.exp(v * v / 2), (0, 15), [0.0], "LSODA", times, rtol=1e-11, atol=1e-13
+            lambda t, v, end=end: (end - v) * np.exp(v * v / 2), (0, 15), [0.0], "LSODA", times, rtol=1e-11, atol=1e-13
         )
-        np.testing.assert_allclose(found[(slice(None), *place)], path.y[0], atol=2e-4)
+        np.testing.assert_allclose(v[(slice(None), *entry)], path.y[0], atol=2e-4)
 
 
 def test_a_training_that_is_its_reduced_flow_is_foreseen():
@@ -72,8 +72,8 @@ def test_a_training_that_is_its_reduced_flow_is_foreseen():
     now = int(steps[steps <= least / 2][-1])
     assert now > 20 and entropy[-1] > entropy.min() + 0.01  # it turns
     past = whole.until(now)
-    found = RIVAL.predict(past)
-    turns = found["turns"].values[0, 0]
+    foreseen = RIVAL.predict(past)
+    turns = foreseen["turns"].values[0, 0]
     # Even odds where the turn is, up to a factor of 1.5.
     even = now * np.exp(np.interp(0.5, turns, np.log([2, 4, 8, 16, 32, 64])))
     assert least / 1.5 < even < least * 1.5
@@ -81,9 +81,9 @@ def test_a_training_that_is_its_reduced_flow_is_foreseen():
     change = gain[np.searchsorted(steps, 2 * now)] - gain[steps == now][0]
     known = np.abs(change) > 0.05 * np.nanmax(np.abs(change))
     assert known.sum() > 4
-    assert ((found["rises"].values[0, 0] > 0.5) == (change > 0))[known].all()
-    assert np.nanargmax(found["leads"].values[0, 0], axis=1).tolist() == np.nanargmax(gain[-1], axis=1).tolist()
-    assert float(found["sparser"][0, 0]) == pytest.approx(0.9)
+    assert ((foreseen["rises"].values[0, 0] > 0.5) == (change > 0))[known].all()
+    assert np.nanargmax(foreseen["leads"].values[0, 0], axis=1).tolist() == np.nanargmax(gain[-1], axis=1).tolist()
+    assert float(foreseen["sparser"][0, 0]) == pytest.approx(0.9)
     # After the turn it says that attention gets denser.
     assert float(RIVAL.predict(whole)["sparser"][0, 0]) == pytest.approx(0.1)
 

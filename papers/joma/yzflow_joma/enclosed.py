@@ -52,23 +52,23 @@ def enclose(
     """A reduced flow of a setting, as far as it is simulated; with ``folder`` its certificate is kept there."""
     flow = setting.reduced(level)
     last = min(t_end, setting.end(level))
-    found = yz.enclose(flow, t_end=last, bits=BITS, max_seconds=max_seconds)
-    if folder is not None and found.steps:
+    enclosure = yz.enclose(flow, t_end=last, bits=BITS, max_seconds=max_seconds)
+    if folder is not None and enclosure.steps:
         Path(folder).mkdir(parents=True, exist_ok=True)
-        drive = "_".join(f"{one:g}" for one in flow.drive)
-        found.path = Path(folder) / f"joma_{'linear' if flow.linear else 'nonlinear'}_{drive}_to_{last:g}.npz"
-        found.save(found.path)
-    return found
+        drive = "_".join(f"{entry:g}" for entry in flow.drive)
+        enclosure.path = Path(folder) / f"joma_{'linear' if flow.linear else 'nonlinear'}_{drive}_to_{last:g}.npz"
+        enclosure.save(enclosure.path)
+    return enclosure
 
 
 def turns_once(flows: Flows, level: str, tolerance: float) -> Predicate:
     """The entropy falls, then its rate rises through zero, then it rises: at every time, and so it turns once."""
     flow = flows.enclosure(level)
     # At the first of these times it falls, as the claim says; where else it turns, the crossing would say.
-    found = flow.crossing(rate, between=(min(0.01, flow.t_reached / 100), flow.t_reached), rising=True)
-    if found.times is None:
-        raise ValueError(found.reason)
-    before, after = 0.99 * found.times[0], 1.01 * found.times[1]
+    crossing = flow.crossing(rate, between=(min(0.01, flow.t_reached / 100), flow.t_reached), rising=True)
+    if crossing.times is None:
+        raise ValueError(crossing.reason)
+    before, after = 0.99 * crossing.times[0], 1.01 * crossing.times[1]
 
     def predicate(at: Any) -> Claim:
         now = rate(at)
@@ -83,7 +83,7 @@ def linear_form(flows: Flows, level: str, tolerance: float) -> Predicate:
     delta = flows.setting.delta
 
     def predicate(at: Any) -> Claim:
-        expected = [at.t * one for one in delta]
+        expected = [at.t * entry for entry in delta]
         errors = [erf(v * 0.5**0.5) * (_PI / 2) ** 0.5 - x for v, x in zip(at.state["v"], expected, strict=True)]
         bounds = [x * tolerance for x in expected]
         return every([(b - e > 0) & (b + e > 0) for b, e in zip(bounds, errors, strict=True)])

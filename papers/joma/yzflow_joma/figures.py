@@ -18,8 +18,8 @@ def joma_turning(run: xr.Dataset) -> Figure:
     """Weights v and the entropy of softmax(v^2/2) under v' = (mu - v) e^{v^2/2}, JoMA's reduced flow."""
     figure = canvas(figsize=(8, 3.2))
     left, right = figure.subplots(1, 2)
-    for place, ((color, line), mu) in enumerate(zip(CATEGORIES, run["mu"].values, strict=False)):
-        left.plot(run["time"][1:], run["v"][1:, place], color=color, linestyle=line, label=f"mu = {mu:g}")
+    for i, ((color, line), mu) in enumerate(zip(CATEGORIES, run["mu"].values, strict=False)):
+        left.plot(run["time"][1:], run["v"][1:, i], color=color, linestyle=line, label=f"mu = {mu:g}")
     left.set(xlabel="time", ylabel="v", xscale="log")
     left.legend()
     right.plot(run["time"][1:], run["entropy"][1:])
@@ -49,13 +49,13 @@ def _least(run: xr.Dataset) -> str:
 
 
 @styled
-def joma_joint(found: xr.Dataset) -> Figure:
+def joma_joint(draws: xr.Dataset) -> Figure:
     """Drift of what JoMA's Theorem 1 conserves for softmax, over the change of z, with and without the term of bbar."""
     figure = canvas(figsize=(5, 3.4))
     axes = figure.subplots()
     for (name, marker), (color, _) in zip((("with_term", "o"), ("without", "x")), CATEGORIES[1:4:2], strict=True):
         label = "with the term" if name == "with_term" else "without"
-        axes.plot(found["factorisation"], found[name], marker, color=color, label=label)
+        axes.plot(draws["factorisation"], draws[name], marker, color=color, label=label)
     axes.set(xlabel="distance of the moment from a product", ylabel="drift / change of z", ylim=(0, None))
     axes.legend()
     return figure
@@ -66,9 +66,9 @@ def _drifts(effort: Effort) -> xr.Dataset:
     return xr.Dataset({name: ("seed", [float(row[name]) for row in rows]) for name in rows[0]})
 
 
-def _medians(found: xr.Dataset) -> str:
-    first, second = (float(found[name].median()) for name in ("with_term", "without"))
-    return f"Median over {found.sizes['seed']} draws: {first:.0%} with it, {second:.0%} without."
+def _medians(draws: xr.Dataset) -> str:
+    first, second = (float(draws[name].median()) for name in ("with_term", "without"))
+    return f"Median over {draws.sizes['seed']} draws: {first:.0%} with it, {second:.0%} without."
 
 
 @styled
@@ -76,8 +76,8 @@ def joma_linear(run: xr.Dataset) -> Figure:
     """Weights under a linear activation, v' = Delta e^{v^2/2}: the flow (lines) and the closed form (dots)."""
     figure = canvas(figsize=(5, 3.2))
     axes = figure.subplots()
-    for place, ((color, line), delta) in enumerate(zip(CATEGORIES, run["delta"].values, strict=False)):
-        axes.plot(run["time"], run["v"][:, place], color=color, linestyle=line, label=f"Delta = {delta:g}")
+    for i, ((color, line), delta) in enumerate(zip(CATEGORIES, run["delta"].values, strict=False)):
+        axes.plot(run["time"], run["v"][:, i], color=color, linestyle=line, label=f"Delta = {delta:g}")
         some = run["time"].values[::7]
         axes.plot(some, [float(formulas.linear_weights(delta, t)) for t in some], "o", color=color, markersize=4)
     axes.set(xlabel="time", ylabel="v")

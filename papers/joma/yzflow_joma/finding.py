@@ -56,14 +56,14 @@ def study(
     def of(kind: str, activation: str) -> xr.Dataset:
         return xr.concat([followed(kind, activation, seed, t_end=t_end) for seed in range(seeds)], "seed")
 
-    rows = [xr.concat([of(kind, one) for one in activations], "activation") for kind in kinds]
-    found = xr.concat(rows, "kind").assign_coords(kind=list(kinds), activation=list(activations), seed=range(seeds))
+    rows = [xr.concat([of(kind, name) for name in activations], "activation") for kind in kinds]
+    runs = xr.concat(rows, "kind").assign_coords(kind=list(kinds), activation=list(activations), seed=range(seeds))
     apart = []
     for kind in kinds:
         again = followed(kind, activations[0], 0, t_end=t_end, rtol=1e-9)
-        first = found["entropy"].sel(kind=kind, activation=activations[0], seed=0)
+        first = runs["entropy"].sel(kind=kind, activation=activations[0], seed=0)
         apart.append(float(np.abs(again["entropy"].values - first.values).max()))
-    return found.assign(apart=("kind", apart))
+    return runs.assign(apart=("kind", apart))
 
 
 def fall(entropy: xr.DataArray) -> xr.DataArray:
@@ -76,22 +76,22 @@ def rise(entropy: xr.DataArray) -> xr.DataArray:
     return entropy.where(entropy["time"] >= entropy.idxmin("time")).max("time") - entropy.min("time")
 
 
-def risen(found: xr.Dataset, name: str = "entropy") -> xr.DataArray:
+def risen(runs: xr.Dataset, name: str = "entropy") -> xr.DataArray:
     """Whether a run has a rise that counts."""
-    return rise(found[name]) > LEAST * fall(found[name])
+    return rise(runs[name]) > LEAST * fall(runs[name])
 
 
-def counts(found: xr.Dataset, name: str = "entropy") -> dict[str, tuple[int, int]]:
+def counts(runs: xr.Dataset, name: str = "entropy") -> dict[str, tuple[int, int]]:
     """Kind of data -> how many runs rose, of how many."""
-    rose = risen(found, name)
-    return {str(one): (int(rose.sel(kind=one).sum()), int(rose.sel(kind=one).size)) for one in found["kind"].values}
+    rose = risen(runs, name)
+    return {str(kind): (int(rose.sel(kind=kind).sum()), int(rose.sel(kind=kind).size)) for kind in runs["kind"].values}
 
 
-def sentence(found: xr.Dataset) -> str:
+def sentence(runs: xr.Dataset) -> str:
     """The finding, in one sentence."""
-    of = counts(found)
+    of = counts(runs)
     rose, none = ([kind for kind, (k, _) in of.items() if bool(k) is which] for which in (True, False))
-    times = f"up to t = {float(found['time'][-1]):g}"
+    times = f"up to t = {float(runs['time'][-1]):g}"
     of_none = " and ".join(f"none of {of[kind][1]} on {kind}" for kind in none)
     if not rose:
         return f"No: attention became sparse and never denser again {times}, in {of_none}."
@@ -103,70 +103,72 @@ def sentence(found: xr.Dataset) -> str:
     )
 
 
-def table(found: xr.Dataset) -> list[str]:
+def table(runs: xr.Dataset) -> list[str]:
     """Counts for each kind of data and activation, as Markdown."""
     lines = [
         "| data | activation | rose again | share, 95% | fall (nats) | taken back | fell in the last nine tenths |",
         "|---|---|---|---|---|---|---|",
     ]
-    for kind in found["kind"].values:
-        for one in found["activation"].values:
-            own = found["entropy"].sel(kind=kind, activation=one)
-            rose, fell = risen(own.to_dataset(name="entropy")), fall(own)
+    for kind in runs["kind"].values:
+        for activation in runs["activation"].values:
+            entropy = runs["entropy"].sel(kind=kind, activation=activation)
+            rose, fell = risen(entropy.to_dataset(name="entropy")), fall(entropy)
             k, n = int(rose.sum()), rose.size
             low, high = binomtest(k, n).proportion_ci(0.95)
-            back = f"{float((rise(own) / fell).where(rose).median()):.0%}" if k else "-"
-            late = float((own.sel(time=own["time"][-1] / 10, method="nearest") - own.isel(time=-1)).median())
+            back = f"{float((rise(entropy) / fell).where(rose).median()):.0%}" if k else "-"
+            late = float(
+                (entropy.sel(time=entropy["time"][-1] / 10, method="nearest") - entropy.isel(time=-1)).median()
+            )
             cells = [f"{k} of {n}", f"{low:.0%} to {high:.0%}", f"{float(fell.median()):.2f}", back, f"{late:.3f}"]
-            lines.append(f"| {kind} | {one} | {' | '.join(cells)} |")
+            lines.append(f"| {kind} | {activation} | {' | '.join(cells)} |")
     return lines
 
 
-def sure(found: xr.Dataset) -> list[str]:
+def sure(runs: xr.Dataset) -> list[str]:
     """The further findings of these runs, a sentence each."""
     lines = [
         "Of attention itself, its entropy averaged over contexts, the same counts are "
-        + " and ".join(f"{k} of {n} on {kind}" for kind, (k, n) in counts(found, "of_contexts").items())
+        + " and ".join(f"{k} of {n} on {kind}" for kind, (k, n) in counts(runs, "of_contexts").items())
         + "."
     ]
-    rose = risen(found)
+    rose = risen(runs)
     if bool(rose.any()):
-        least = found["loss"].isel(time=found["entropy"].argmin("time"))
-        factor = (least / found["loss"].isel(time=-1)).where(rose)
+        least = runs["loss"].isel(time=runs["entropy"].argmin("time"))
+        factor = (least / runs["loss"].isel(time=-1)).where(rose)
         lines.append(
             f"The loss at the sparsest time was {float(factor.median()):.1f} times that of the end where attention got"
             f" denser (median; {float(factor.min()):.1f} to {float(factor.max()):.0f} times)."
         )
     lines.append(
         f"With a tolerance a hundred times smaller the entropy of the first run of each kind of data is the same to"
-        f" {float(found['apart'].max()):.0e} nats."
+        f" {float(runs['apart'].max()):.0e} nats."
     )
     return lines
 
 
 @styled
-def drawing(found: xr.Dataset) -> Figure:
+def drawing(runs: xr.Dataset) -> Figure:
     """Entropy of softmax(z) along the full gradient flow, a line for each run; orange: it rose again."""
-    kinds = found["kind"].values
+    kinds = runs["kind"].values
     figure = canvas(figsize=(3.2 * len(kinds), 3.0))
     for axes, kind in zip(figure.subplots(1, len(kinds), squeeze=False)[0], kinds, strict=True):
-        own = found.sel(kind=kind).stack(run=("activation", "seed"))
-        for place, rose in enumerate(risen(own).values):
-            line = own["entropy"].isel(run=place, time=slice(1, None))
-            axes.plot(own["time"][1:], line, color=ORANGE if rose else "gray", linewidth=0.8)
+        of_kind = runs.sel(kind=kind).stack(run=("activation", "seed"))
+        for i, rose in enumerate(risen(of_kind).values):
+            line = of_kind["entropy"].isel(run=i, time=slice(1, None))
+            axes.plot(of_kind["time"][1:], line, color=ORANGE if rose else "gray", linewidth=0.8)
         axes.set(xscale="log", xlabel="time", title=str(kind))
     figure.axes[0].set_ylabel("entropy of softmax(z) (nats)")
     return figure
 
 
-def page(found: xr.Dataset) -> str:
+def page(runs: xr.Dataset) -> str:
     """The page, in Markdown."""
-    seeds, end, scale = found.sizes["seed"], float(found["time"][-1]), drawn(KINDS[1], "linear", 0).scale
-    activations = " and ".join(map(str, found["activation"].values))
+    seeds, end, scale = runs.sizes["seed"], float(runs["time"][-1]), drawn(KINDS[1], "linear", 0).scale
+    activations = " and ".join(map(str, runs["activation"].values))
     lines = [
         "# Is attention sparse first, then dense, in training?",
         "",
-        sentence(found),
+        sentence(runs),
         "",
         "![Entropy of attention along the full gradient flow](in_training.png)",
         "",
@@ -178,12 +180,12 @@ def page(found: xr.Dataset) -> str:
         "",
         "## How sure",
         "",
-        *table(found),
+        *table(runs),
         "",
         "Falls are from the largest entropy before the sparsest time; they, what was taken back of them and the last",
         "column are medians. That column has what it fell by from a tenth of the time on; where negative, it rose.",
         "",
-        *(f"- {line}" for line in sure(found)),
+        *(f"- {line}" for line in sure(runs)),
         "- Not examined: why it rises where it does. That it is the mechanism of the reduced flow does not follow.",
         "",
         "## Settings",
@@ -202,10 +204,10 @@ def page(found: xr.Dataset) -> str:
 def main(folder: str = ".", *, seeds: int = SEEDS, t_end: float = END) -> None:
     """Train, and write the page and its figure into a folder."""
     print(f"{len(KINDS) * len(ACTIVATIONS) * seeds} runs of the full flow to t = {t_end:g}", file=sys.stderr)
-    found = study(seeds=seeds, t_end=t_end)
-    drawing(found).savefig(Path(folder) / "in_training.png", dpi=110, metadata={"Software": None})
-    (Path(folder) / "in_training.md").write_text(page(found), encoding="utf-8")
-    print(sentence(found))
+    runs = study(seeds=seeds, t_end=t_end)
+    drawing(runs).savefig(Path(folder) / "in_training.png", dpi=110, metadata={"Software": None})
+    (Path(folder) / "in_training.md").write_text(page(runs), encoding="utf-8")
+    print(sentence(runs))
 
 
 if __name__ == "__main__":

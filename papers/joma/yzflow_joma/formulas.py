@@ -112,25 +112,25 @@ def rising_zeros(mu: ArrayLike, t: ArrayLike | None = None) -> np.ndarray | floa
         if not (np.isfinite(times).all() and (times > 0).all()):
             raise ValueError(f"`t` must be positive times, but got {times.tolist()}")
         order = np.argsort(times)
-        found = np.empty(len(times))
-        found[order] = _rising_zeros(mu, _closeness(mu, times[order]))
-        return found
+        bounds = np.empty(len(times))
+        bounds[order] = _rising_zeros(mu, _closeness(mu, times[order]))
+        return bounds
     # Eight times between any two steps of the integrator, which are as short as the fastest entry asks.
     steps = _closeness(mu, None, last=60.0)
-    times = np.unique(np.concatenate([steps[:-1] + np.diff(steps) * part / 8 for part in range(1, 9)]))
+    times = np.unique(np.concatenate([steps[:-1] + np.diff(steps) * i / 8 for i in range(1, 9)]))
     path = _closeness(mu, times)
-    found = _rising_zeros(mu, path)
-    best = int(found.argmax())
+    bounds = _rising_zeros(mu, path)
+    best = int(bounds.argmax())
     end, _ = turning_zeros(mu)
     if best in (0, len(times) - 1):
-        return max(end, float(found[best]))
+        return max(end, float(bounds[best]))
     inside = minimize_scalar(
         lambda s: -_rising_zeros(mu, _closeness(mu, np.array([s])))[0],
         bounds=(times[best - 1], times[best + 1]),
         method="bounded",
         options={"xatol": 1e-9},
     )
-    return max(end, float(found[best]), -float(inside.fun))
+    return max(end, float(bounds[best]), -float(inside.fun))
 
 
 def _rate(mu: np.ndarray) -> Callable[[float, np.ndarray], np.ndarray]:
@@ -141,8 +141,8 @@ def _rate(mu: np.ndarray) -> Callable[[float, np.ndarray], np.ndarray]:
 def _closeness(mu: np.ndarray, times: np.ndarray | None, *, last: float = 0.0) -> np.ndarray:
     """ln(1/delta) of each entry at increasing times, (C, T), or without these the integrator's times to ``last``."""
     end = last if times is None else float(times[-1])
-    found = solve_ivp(_rate(mu), (0.0, end), np.zeros(len(mu)), method="LSODA", t_eval=times, rtol=1e-10, atol=1e-12)
-    return np.asarray(found.t if times is None else found.y)
+    path = solve_ivp(_rate(mu), (0.0, end), np.zeros(len(mu)), method="LSODA", t_eval=times, rtol=1e-10, atol=1e-12)
+    return np.asarray(path.t if times is None else path.y)
 
 
 def _speeds(mu: np.ndarray, path: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -178,13 +178,13 @@ def level_time(first: float, second: float) -> float:
 
     apart.terminal = True  # type: ignore[attr-defined]
     rates = np.exp(mu**2 / 2)
-    delays = rates * [delay(float(one)) for one in mu]
+    delays = rates * [delay(float(entry)) for entry in mu]
     late = float((np.diff(2 * np.log(mu) + mu**2 / 2 + delays) / np.diff(rates))[0])
     # From a time at which u = mu^2 t^2/2 still, to twice what the late form says and more.
     start = 1e-6 / mu[1]
-    found = solve_ivp(
+    path = solve_ivp(
         _rate(mu), (start, 10 + 2 * late), [start, start], method="LSODA", events=apart, rtol=1e-11, atol=1e-13
     )
-    if not found.t_events[0].size:
+    if not path.t_events[0].size:
         raise ValueError(f"no time was found at which the speeds of {first:g} and {second:g} are one")
-    return float(found.t_events[0][0])
+    return float(path.t_events[0][0])

@@ -64,10 +64,10 @@ def drift_rate(runs: Runs, level: str) -> float:
         state = {name: data[name].values[time] for name in ("z", "v", "q", "y")}
         rates = flow.derivative(0.0, state)
         turn = state["v"] * rates["v"]
-        found = rates["z"] - turn.sum(axis=0) + turn.sum() * mean
+        rate = rates["z"] - turn.sum(axis=0) + turn.sum() * mean
         b, _, _, g = flow.signals(state)
         expected = -((b - mean) * (g * (b @ state["v"].T)).sum(axis=1)[:, None]).mean(axis=0)
-        worst = max(worst, float(np.abs(found - expected).max() / max(np.abs(rates["z"]).max(), 1e-300)))
+        worst = max(worst, float(np.abs(rate - expected).max() / max(np.abs(rates["z"]).max(), 1e-300)))
     return worst
 
 
@@ -78,8 +78,8 @@ SPARSE_AGAIN = (2.5, 2.0, *[0.0] * 15)
 def sparse_again(runs: Runs, level: str) -> float:
     """Zero if the entropy of `SPARSE_AGAIN` falls, rises and falls again; one if not."""
     times = np.concatenate([[0.0], np.geomspace(0.05, 2.0, 400)])  # later its changes are those of rounding
-    found = yz.integrate(ReducedFlow(SPARSE_AGAIN), t_end=2.0, times=times, rtol=1e-11, atol=1e-13)
-    signs = np.sign(np.diff(found.dataset["entropy"].values))
+    run = yz.integrate(ReducedFlow(SPARSE_AGAIN), t_end=2.0, times=times, rtol=1e-11, atol=1e-13)
+    signs = np.sign(np.diff(run.dataset["entropy"].values))
     changes = signs[np.flatnonzero(np.diff(signs)) + 1].tolist()
     return float(signs[0] != -1 or changes != [1, -1])
 
@@ -91,9 +91,9 @@ THREE_TURNS = (3.14, 3.12, 0.1)
 def three_turns(runs: Runs, level: str) -> float:
     """Zero if the entropy of `THREE_TURNS` falls, rises, falls and rises again by its rate; one if not."""
     times = np.concatenate([[0.0], np.linspace(0.05, 1.0, 2000)])
-    found = yz.integrate(ReducedFlow(THREE_TURNS), t_end=1.0, times=times, rtol=1e-11, atol=1e-13)
+    run = yz.integrate(ReducedFlow(THREE_TURNS), t_end=1.0, times=times, rtol=1e-11, atol=1e-13)
     mu = np.array(THREE_TURNS)
-    signs = np.sign([formulas.entropy_rate(v, mu) for v in found.dataset["v"].values[1:]])
+    signs = np.sign([formulas.entropy_rate(v, mu) for v in run.dataset["v"].values[1:]])
     return float(signs[0] != -1 or signs[np.flatnonzero(np.diff(signs)) + 1].tolist() != [1, -1, 1])
 
 
@@ -131,16 +131,16 @@ def level_speeds(runs: Runs, level: str) -> float:
 def linear_form(runs: Runs, level: str) -> float:
     """Largest relative error of sqrt(pi/2) erf(v/sqrt 2) against Delta t."""
     data = runs.trajectory(level).dataset.isel(time=slice(1, None))
-    found = formulas.linear_time(data["v"].values, runs.setting.delta)
-    return float(np.abs(found / data["time"].values[:, None] - 1).max())
+    times = formulas.linear_time(data["v"].values, runs.setting.delta)
+    return float(np.abs(times / data["time"].values[:, None] - 1).max())
 
 
 def nonlinear_form(runs: Runs, level: str) -> float:
     """Largest relative error of the integral against t, while 1 - v/mu is above 1e-6."""
     data = runs.trajectory(level).dataset
     errors = [0.0]
-    for place, mu in enumerate(runs.setting.mu):
-        for t, v in zip(data["time"].values[1::8], data["v"].values[1::8, place], strict=True):
+    for i, mu in enumerate(runs.setting.mu):
+        for t, v in zip(data["time"].values[1::8], data["v"].values[1::8, i], strict=True):
             if 1 - v / mu > 1e-6:
                 errors.append(abs(formulas.nonlinear_time(v, mu) / t - 1))
     return float(max(errors))
@@ -150,8 +150,8 @@ def late_form(runs: Runs, level: str) -> float:
     """ln(1/delta) against e^{mu^2/2} (t - tau), where delta first is below 1e-4."""
     data = runs.trajectory(level).dataset
     errors = [0.0]
-    for place, mu in enumerate(runs.setting.mu):
-        delta = 1 - data["v"].values[:, place] / mu
+    for i, mu in enumerate(runs.setting.mu):
+        delta = 1 - data["v"].values[:, i] / mu
         near = np.flatnonzero(delta < 1e-4)
         # Far below, delta is the error of the integrator.
         if near.size and delta[near[0]] > 1e-8:
@@ -163,18 +163,18 @@ def late_form(runs: Runs, level: str) -> float:
 
 def turning(runs: Runs, level: str) -> float:
     """Zero if the entropy falls first and has risen in the end, above its least value; one if not."""
-    found = runs.trajectory(level).dataset["entropy"].values
-    least = int(found.argmin())
-    falls = found[least] < found[0] - 1e-6
-    rises = found[-1] > found[least] + 1e-6
-    return 0.0 if falls and rises and 0 < least < len(found) - 1 else 1.0
+    entropies = runs.trajectory(level).dataset["entropy"].values
+    least = int(entropies.argmin())
+    falls = entropies[least] < entropies[0] - 1e-6
+    rises = entropies[-1] > entropies[least] + 1e-6
+    return 0.0 if falls and rises and 0 < least < len(entropies) - 1 else 1.0
 
 
 def rise(runs: Runs, level: str) -> float:
     """How much of its fall the entropy has risen again at the last time; one if it never fell."""
-    found = runs.trajectory(level).dataset["entropy"].values
-    fall = found[0] - found.min()
-    return float((found[-1] - found.min()) / fall) if fall > 0 else 1.0
+    entropies = runs.trajectory(level).dataset["entropy"].values
+    fall = entropies[0] - entropies.min()
+    return float((entropies[-1] - entropies.min()) / fall) if fall > 0 else 1.0
 
 
 def turning_rate(runs: Runs, level: str) -> float:
@@ -189,5 +189,5 @@ def turning_rate(runs: Runs, level: str) -> float:
 
 def end_entropy(runs: Runs, level: str) -> float:
     """Entropy at the last time against that of softmax(mu^2/2)."""
-    found = float(runs.trajectory(level).dataset["entropy"].values[-1])
-    return abs(found / entropy(np.array(runs.setting.mu) ** 2 / 2) - 1)
+    last = float(runs.trajectory(level).dataset["entropy"].values[-1])
+    return abs(last / entropy(np.array(runs.setting.mu) ** 2 / 2) - 1)

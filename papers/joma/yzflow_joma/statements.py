@@ -36,7 +36,7 @@ _FACTORS = Assumption(
 _DRAWN = _given("one unit, zero start, v' = (mu - v) e^{v^2/2}")
 _SPREAD = Assumption(
     "no mu_j is zero, and not all |mu_j| are equal",
-    lambda setting: float(min(map(abs, setting.mu)) > 0 and len({abs(one) for one in setting.mu}) > 1),
+    lambda setting: float(min(map(abs, setting.mu)) > 0 and len({abs(entry) for entry in setting.mu}) > 1),
 )
 _AGAIN = _given("mu = (2.5, 2) beside 15 zeros, whatever the setting's mu is")
 _THREE = _given("mu = (3.14, 3.12, 0.1), whatever the setting's mu is")

@@ -5,7 +5,7 @@ from yzflow_joma.settings import PAPER
 
 
 def _mu(*values: float) -> dict[str, float]:
-    return {f"mu{place}": value for place, value in enumerate(values, 1)} | {"end": 30.0}
+    return {f"mu{i}": value for i, value in enumerate(values, 1)} | {"end": 30.0}
 
 
 VIEWS = Views(

@@ -57,15 +57,15 @@ class _SparseThenDense:
 
     def predict(self, recording: Recording) -> xr.Dataset:
         """Who gains between now and twice now, leads then, whether attention gets sparser, and when it turns."""
-        own = drive(recording)
+        driven = drive(recording)
         past = recording.dataset["entropy"].values
-        moved = (np.abs(past - past[0]).max(axis=0) > _CHANGED) & bool(np.abs(own).max() > 0)
+        moved = (np.abs(past - past[0]).max(axis=0) > _CHANGED) & bool(np.abs(driven).max() > 0)
         if recording.steps[-1] < 1 or len(recording.steps) < _RECORDS or not moved.any():
             return said(recording)
         reduced = np.geomspace(_RATES[0] * 1e-3, _RATES[-1] * 64, 241)
-        paths = [_Path(own / np.abs(own).max() * size, recording, reduced) for size in _SIZES]
+        paths = [_Path(driven / np.abs(driven).max() * size, recording, reduced) for size in _SIZES]
         times, towards = future(recording), heading(recording)
-        shape = (*moved.shape, *own.shape)
+        shape = (*moved.shape, *driven.shape)
         rises, leads, turns = np.full(shape, np.nan), np.full(shape, np.nan), np.full(moved.shape, np.nan)
         sparser = np.full(moved.shape, np.nan)
         for head in np.argwhere(moved):
@@ -102,9 +102,9 @@ class _Path:
 
     def gain_at(self, time: float) -> np.ndarray:
         """Logits less their mean over each next token's shares: (K, S)."""
-        place = int(np.searchsorted(self.times, time).clip(1, len(self.times) - 1))
-        part = np.log(time / self.times[place - 1]) / np.log(self.times[place] / self.times[place - 1])
-        z = (1 - part) * self.z[place - 1] + part * self.z[place]
+        after = int(np.searchsorted(self.times, time).clip(1, len(self.times) - 1))
+        share = np.log(time / self.times[after - 1]) / np.log(self.times[after] / self.times[after - 1])
+        z = (1 - share) * self.z[after - 1] + share * self.z[after]
         return z - (self.share * z).sum(axis=-1, keepdims=True)
 
 

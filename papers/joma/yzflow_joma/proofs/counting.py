@@ -50,7 +50,7 @@ def derive(
     u, w = entries("u"), entries("w")
     v, mu = sp.symbols("v mu", positive=True)
     speed = v * (mu - v) * sp.exp(v**2 / 2)
-    found = sp.diff(speed, v) / v * speed / v / speed * v  # dw/dt = dw/dv u'/v
+    speed_rate = sp.diff(speed, v) / v * speed / v / speed * v  # dw/dt = dw/dv u'/v
     # Two entries at v1 < v2 with one speed, of which e^u2 = (1 + g) e^u1.
     v1, more, common, weight, gain = sp.symbols("v1 h w E g", positive=True)
     level = acceleration(common, v1 + more, weight * (1 + gain)) - acceleration(common, v1, weight)
@@ -68,11 +68,11 @@ def derive(
     p, average = entries("p"), sp.Symbol("ubar", real=True)
     now = -total(p[i] * (u[i] - average) * w[i], i)
     then = -total((1 - share) * p[i] * (u[i] - (1 - share) * average - lift) * w[i], i)
-    one, other, apart, faster = sp.symbols("P Q a b", positive=True)  # two sizes: shares of all their entries
+    first, second, apart, faster = sp.symbols("P Q a b", positive=True)  # two sizes: shares of all their entries
     return Derivation(
         "How often it turns",
         {
-            "pair: rate of the speed": sp.simplify(found - acceleration(speed, v, sp.exp(v**2 / 2))),
+            "pair: rate of the speed": sp.simplify(speed_rate - acceleration(speed, v, sp.exp(v**2 / 2))),
             "pair: covariance": pairs - (weights * both - levels * speeds),
             "zeros: rises where they are fewer": sp.expand(
                 beside * whole**2 / both - (rising_zeros(weights, levels, speeds, both) - zeros)
@@ -81,7 +81,7 @@ def derive(
         },
         {
             "pair: the larger falls behind where speeds are level": (sp.factor(sp.expand(level)), "< 0"),
-            "pair: two sizes": (-covariance(one, other, apart, faster), "< 0"),
+            "pair: two sizes": (-covariance(first, second, apart, faster), "< 0"),
         },
         steps=(
             r"Let $w = \dot u = v(\mu - v)e^{v^2/2}$, of $|\mu|$ and $|v|$. Then $\frac{d}{dt}\ln w = w(1 +"

@@ -53,34 +53,38 @@ def derive(
     x, p = (entries(name, positive=True) for name in "xp")
     z, v, g, u, mean = (entries(name) for name in ("z", "v", "g", "u", "bbar"))
     moment = entries("m")
-    one, squares, lengths = sp.symbols("z_l S L", real=True)
+    z_l, squares, lengths = sp.symbols("z_l S L", real=True)
 
     def weight(token):
         return x[i, token] * sp.exp(z[token])
 
     def rate(claim, turn, gathered):
         """The rate of a claim in z_l and S_l = sum_k v_kl^2; db_j/dz_l is ``turn``."""
-        found = claim(one, squares)
+        invariant = claim(z_l, squares)
         z_rate = total(p[i] * g[k, i] * turn(j) * v[k, j], i, k, j)
         s_rate = total(2 * v[k, l] * p[i] * g[k, i] * gathered(l), i, k)
-        changes = sp.diff(found, one) * z_rate + sp.diff(found, squares) * s_rate
-        return changes.subs(one, z[l])
+        changes = sp.diff(invariant, z_l) * z_rate + sp.diff(invariant, squares) * s_rate
+        return changes.subs(z_l, z[l])
 
     def share(token):
         return weight(token) / total(weight(m), m)
 
     # Softmax, by the moments u_kj = E[g_k h'_k b_j] and m_kjl = E[g_k h'_k b_j b_l], which are symbols.
-    found = softmax(one, squares, lengths, mean[l])
+    invariant = softmax(z_l, squares, lengths, mean[l])
     z_rate = total(v[k, l] * u[k, l], k) - total(v[k, j] * factors(moment[k, j, l], u[k, j], mean[l]), k, j)
     s_rate, l_rate = total(2 * v[k, l] * u[k, l], k), total(2 * v[k, j] * u[k, j], k, j)
-    changes = sp.diff(found, one) * z_rate + sp.diff(found, squares) * s_rate + sp.diff(found, lengths) * l_rate
+    changes = (
+        sp.diff(invariant, z_l) * z_rate + sp.diff(invariant, squares) * s_rate + sp.diff(invariant, lengths) * l_rate
+    )
     # The same without moments: b_ij is the attention of context i, for any bbar that stands still.
     b = entries("b")
     pull = total(g[k, i] * v[k, j] * b[i, j], k, j)
     z_own = total(p[i] * g[k, i] * v[k, l] * b[i, l], i, k) - total(p[i] * b[i, l] * pull, i)
     s_own = total(2 * v[k, l] * p[i] * g[k, i] * b[i, l], i, k)
     l_own = total(2 * v[k, j] * p[i] * g[k, i] * b[i, j], i, k, j)
-    own = sp.diff(found, one) * z_own + sp.diff(found, squares) * s_own + sp.diff(found, lengths) * l_own
+    drift_own = (
+        sp.diff(invariant, z_l) * z_own + sp.diff(invariant, squares) * s_own + sp.diff(invariant, lengths) * l_own
+    )
     return Derivation(
         "Theorem 1",
         {
@@ -90,7 +94,7 @@ def derive(
             "exp: rate": rate(exponential, lambda j: weight(j) * KroneckerDelta(j, l), weight),
             "softmax: db/dz": sp.diff(share(j), z[l]) - share(j) * (KroneckerDelta(j, l) - share(l)),
             "softmax: rate": changes,
-            "drift: rate": own - total(p[i] * drift(b[i, l], mean[l], pull), i),
+            "drift: rate": drift_own - total(p[i] * drift(b[i, l], mean[l], pull), i),
         },
         steps=(
             r"$\dot v_k = E[g_k h'_k b]$ and $\dot z = E[(\partial b/\partial z)^\top\sum_k g_k h'_k v_k]$.",

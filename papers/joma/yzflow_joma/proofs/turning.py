@@ -77,7 +77,7 @@ def derive(
     ratio = late_rate(end + more) / late_rate(end)
     slower = sp.Symbol("r", nonnegative=True)  # e^(t h) = 1 + r, with the rate 1 + h of the larger entry
     ahead = most_ratio(1 + more) * (1 - sp.exp(-t)) - (1 - sp.exp(-t * (1 + more)))
-    found = sp.diff(ahead, t).subs(sp.exp(-t * (1 + more)), sp.exp(-t) / (1 + slower))
+    growth = sp.diff(ahead, t).subs(sp.exp(-t * (1 + more)), sp.exp(-t) / (1 + slower))
     return Derivation(
         "First sparse, then dense",
         {
@@ -93,7 +93,7 @@ def derive(
             # Movers of one size beside zeros: P their share, u0 their u, w their speed.
             "one size and zeros": (odds * slope(1, level, odds * level) * speed, "< 0"),
             "late: larger entries stop first": (sp.expand(sp.expand_log(sp.log(ratio), force=True)), "> 0"),
-            "bound: grows from there": (sp.factor(found), ">= 0"),
+            "bound: grows from there": (sp.factor(growth), ">= 0"),
             "bound: a mover above the mean": (slope(q, a + b, a) * w, "< 0"),
             # The slowest mover, q its share, is b below the mean: only its speed w1 is left.
             "in the end": (q * slope(1, a, a + b) * w, "> 0"),
