@@ -21,9 +21,9 @@ def _checkpoint(path):
 
 def _restored(path):
     """By the training itself, too, which starts again where the checkpoint is damaged."""
-    found = archived("yzflow-deep-checkpoint-1")(path)
+    restored = archived("yzflow-deep-checkpoint-1")(path)
     deep.train(deep.Architecture(5, width=4, mlp_width=4), _TEXT, **_DEEP, checkpoint=path)
-    return found
+    return restored
 
 
 FILES = {

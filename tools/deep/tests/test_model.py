@@ -65,13 +65,13 @@ def by_hand(model, sequence):
     """Logits and attention position by position, head by head, from the definition."""
     a, n = model.architecture, len(sequence)
     x = np.asarray(model.embedding)[sequence]
-    place = np.arange(n)[:, None]
+    position = np.arange(n)[:, None]
     if a.positions == "learned":
         x = x + np.asarray(model.position)[:n]
     elif a.positions == "linear":
-        x = x + place / a.max_length * np.asarray(model.position)
+        x = x + position / a.max_length * np.asarray(model.position)
     elif a.positions == "sinusoidal":
-        angle = place / 10000 ** (2 * np.arange(a.width // 2) / a.width)
+        angle = position / 10000 ** (2 * np.arange(a.width // 2) / a.width)
         x = x + np.hstack([np.sin(angle), np.cos(angle)])
     maps = np.zeros((a.n_layers, a.n_heads, n, n))
     for number, block in enumerate(model.blocks):
@@ -133,7 +133,7 @@ def test_later_tokens_never_change_earlier_output(model, sequence, data):
     cut = data.draw(st.integers(1, LENGTH - 1))
     other = sequence.copy()
     other[cut:] = data.draw(tokens)[cut:]
-    first, second = (in_double(RUN[model], one) for one in (sequence, other))
+    first, second = (in_double(RUN[model], row) for row in (sequence, other))
     assert np.array_equal(first[0][:cut], second[0][:cut])
     assert np.array_equal(first[1][:, :, :cut], second[1][:, :, :cut])
 
@@ -150,7 +150,7 @@ def test_without_positions_one_layer_sees_a_bag(model, sequence, seed):
     else:
         run = RUN[model]
     order = np.append(np.random.default_rng(seed).permutation(LENGTH - 1), LENGTH - 1)
-    plain, moved = (in_double(run, one) for one in (sequence, sequence[order]))
+    plain, moved = (in_double(run, row) for row in (sequence, sequence[order]))
     np.testing.assert_allclose(moved[0][-1], plain[0][-1], rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(moved[1][0, :, -1], plain[1][0, :, -1][:, order], rtol=1e-10, atol=1e-12)
 
@@ -158,7 +158,7 @@ def test_without_positions_one_layer_sees_a_bag(model, sequence, seed):
 @pytest.mark.parametrize("model", [1, 3, 4])
 def test_positions_break_that_symmetry(model):
     sequence = np.array([0, 1, 2, 3, 4, 0, 1])
-    plain, moved = (in_double(RUN[model], one)[0][-1] for one in (sequence, sequence[[1, 0, 2, 3, 4, 5, 6]]))
+    plain, moved = (in_double(RUN[model], tokens)[0][-1] for tokens in (sequence, sequence[[1, 0, 2, 3, 4, 5, 6]]))
     assert np.abs(plain - moved).max() > 1e-4
 
 
@@ -167,9 +167,9 @@ def test_positions_break_that_symmetry(model):
 @given(tokens)
 def test_attention_rows_sum_to_one_over_the_keys_before(model, sequence):
     attention = in_double(RUN[model], sequence)[1]
-    own = MODELS[model].architecture.attend_self
-    np.testing.assert_allclose(attention.sum(axis=-1)[..., 1 - own :], 1, rtol=1e-12)
-    assert (attention >= 0).all() and not attention[..., ~np.tri(LENGTH, k=own - 1, dtype=bool)].any()
+    diagonal = MODELS[model].architecture.attend_self
+    np.testing.assert_allclose(attention.sum(axis=-1)[..., 1 - diagonal :], 1, rtol=1e-12)
+    assert (attention >= 0).all() and not attention[..., ~np.tri(LENGTH, k=diagonal - 1, dtype=bool)].any()
 
 
 def test_entropy_of_uniform_attention_is_log_n():
@@ -214,8 +214,8 @@ def test_sequence_by_sequence_is_all_at_once(monkeypatch, model, eps):
 
     at_once = both()
     monkeypatch.setattr(objective, "_MOST_LOGITS", 1)
-    for one, other in zip(jax.tree.leaves(at_once), jax.tree.leaves(both()), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-13)
+    for leaf, other in zip(jax.tree.leaves(at_once), jax.tree.leaves(both()), strict=True):
+        np.testing.assert_allclose(leaf, other, rtol=1e-10, atol=1e-13)
 
 
 @pytest.mark.slow
@@ -227,8 +227,8 @@ def test_smoothed_targets_are_those_of_optax():
         soft = optax.smooth_labels(jax.nn.one_hot(targets, V, dtype=logits.dtype), eps)
         expected = optax.softmax_cross_entropy(logits, soft).mean()
         for given_targets in (targets, jax.nn.one_hot(targets, V)):
-            found = objective.mean_loss(MODELS[0], tokens, given_targets, mask, eps)
-            assert float(found) == pytest.approx(float(expected), rel=1e-12)
+            loss = objective.mean_loss(MODELS[0], tokens, given_targets, mask, eps)
+            assert float(loss) == pytest.approx(float(expected), rel=1e-12)
 
 
 # The Y/Z layer
@@ -269,7 +269,7 @@ def test_orthogonal_embeddings_give_the_gradient_of_the_layer(joined, U):
         data = (sequences.inputs, sequences.targets, sequences.mask)
         loss, slopes = _slopes(model, *data)
         U = np.eye(V) if U is None else U
-        dZ, dY = (U @ np.asarray(part[0]) @ U.T for part in (slopes.blocks[0].merged, slopes.blocks[0].output))
+        dZ, dY = (U @ np.asarray(block[0]) @ U.T for block in (slopes.blocks[0].merged, slopes.blocks[0].output))
     assert float(loss) == pytest.approx(layer.loss(bags), rel=1e-14)
     np.testing.assert_allclose(-dZ, slope.Z, rtol=1e-12, atol=1e-15)
     np.testing.assert_allclose(-dY, slope.Y, rtol=1e-12, atol=1e-15)
@@ -292,8 +292,8 @@ def test_orthogonal_embeddings_follow_the_layer_through_training(joined, optimiz
     sequences, bags, layer = joined
     arguments = {"steps": 60, "optimizer": optimizer, "batch_size": None, "momentum": 0.9}
     layer = replace(layer, temperature=tau)
-    own = {"objective": Objective(label_smoothing=eps, temperature=tau)}
-    run = sgd(bags, eta_y=0.1, eta_z=0.1, init=layer, length=None, record_every=20, **own, **arguments)
+    kept = {"objective": Objective(label_smoothing=eps, temperature=tau)}
+    run = sgd(bags, eta_y=0.1, eta_z=0.1, init=layer, length=None, record_every=20, **kept, **arguments)
     arguments |= {"learning_rate": 0.1, "record_every": 20, "dtype": "float64", "label_smoothing": eps}
     data = deep.train(deep.from_layer(layer, U), sequences, **arguments)
     end = deep.to_layer(deep.model_at(data))
@@ -355,13 +355,13 @@ def test_insertions_are_the_nested_pairs_of_the_language(k, D):
     pairs = language.nested_pairs()
     listed = deep.dyck_insertions(language, first_layer="minimal")
     brackets = deep.dyck_insertions(language)
-    found = {}
+    chances = {}
     for row, size, weight in zip(listed.tokens, listed.lengths, listed.weights, strict=True):
-        found[tuple(sorted(row[:size].tolist()))] = weight
+        chances[tuple(sorted(row[:size].tolist()))] = weight
     expected = {}
     for i, weight in enumerate(pairs.weight):
         expected[tuple(pairs.token[pairs.indptr[i] : pairs.indptr[i + 1]].tolist())] = weight
-    assert found == pytest.approx(expected)
+    assert chances == pytest.approx(expected)
     for row, size in zip(brackets.tokens, brackets.lengths, strict=True):
         assert language.stack(row[:size]).size == 0
 
@@ -382,8 +382,8 @@ def test_contrast_is_the_mean_squared_difference_of_logits():
         plain, inserted = (by_hand(model, sequence)[0] for sequence in (inputs[row], longer))
         gap = ((plain - inserted[lengths[row] :]) ** 2).mean(axis=1)
         expected += gap[mask[row]].sum() / mask.sum()
-    found = in_double(jax.jit(objective.contrast_loss), model, inputs, mask, insertions, lengths)
-    assert float(found) == pytest.approx(expected, rel=1e-9)
+    loss = in_double(jax.jit(objective.contrast_loss), model, inputs, mask, insertions, lengths)
+    assert float(loss) == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -61,11 +61,11 @@ def test_weights_cannot_change():
             for array in jax.tree.leaves(model):
                 with pytest.raises(ValueError, match="read-only"):
                     array[...] = 7
-            for part, name in itertools.product((model, model.blocks[0]), ("embedding", "output", "new")):
+            for module, name in itertools.product((model, model.blocks[0]), ("embedding", "output", "new")):
                 with pytest.raises(AttributeError):
-                    setattr(part, name, None)
+                    setattr(module, name, None)
                 with pytest.raises(AttributeError):
-                    delattr(part, name)
+                    delattr(module, name)
             np.testing.assert_array_equal(model([0, 1]), made([0, 1]))
     np.testing.assert_array_equal(run["parameters"], before)
 

@@ -30,9 +30,9 @@ def run():
     return deep.train(ARCHITECTURE, TEXT, **ARGUMENTS)
 
 
-def same(one, other):
+def same(first, second):
     """Whether two results are equal bit for bit."""
-    return all(np.array_equal(one[name], other[name], equal_nan=True) for name in one.variables)
+    return all(np.array_equal(first[name], second[name], equal_nan=True) for name in first.variables)
 
 
 SAME_BITS = pytest.mark.skipif(jax.default_backend() != "cpu", reason="on a GPU the last bits differ")
@@ -55,16 +55,16 @@ def as_optax(optimizer, eta, steps):
     rate = eta if optimizer.schedule is None else lambda k: eta * jnp.asarray(table)[k]
     table = [optimizer.over(steps).factor(k) for k in range(steps)]
     if optimizer.name == "adamw":
-        own = {"b1": optimizer.betas[0], "b2": optimizer.betas[1], "eps": optimizer.epsilon}
-        return optax.adamw(rate, weight_decay=optimizer.weight_decay, **own)
+        constants = {"b1": optimizer.betas[0], "b2": optimizer.betas[1], "eps": optimizer.epsilon}
+        return optax.adamw(rate, weight_decay=optimizer.weight_decay, **constants)
     parts = [] if optimizer.clip is None else [optax.clip_by_global_norm(optimizer.clip)]
     decay = optimizer.weight_decay
     parts += [optax.add_decayed_weights(decay)] if decay and not optimizer.decoupled else []
     if optimizer.name == "sign":
         return optax.chain(*parts, optax.trace(optimizer.momentum), optax.scale_by_sign(), optax.scale(-eta))
     if optimizer.decoupled:
-        own = optax.trace(optimizer.momentum), optax.add_decayed_weights(decay), optax.scale(-eta)
-        return optax.chain(*parts, *own)
+        terms = optax.trace(optimizer.momentum), optax.add_decayed_weights(decay), optax.scale(-eta)
+        return optax.chain(*parts, *terms)
     return optax.chain(
         *parts, optax.adam(rate) if optimizer.rule.moments else optax.sgd(rate, momentum=optimizer.momentum)
     )
@@ -77,22 +77,22 @@ def test_options_are_those_of_optax(name):
     optimizer, eta, steps = OPTIONS[name], 0.01, 8
     start = deep.Transformer(ARCHITECTURE, 3, dtype="float64")
     arguments = {"steps": steps, "learning_rate": eta, "batch_size": None, "dtype": "float64", "record_every": steps}
-    found = deep.train(start, TEXT, optimizer=optimizer, **arguments)
+    run = deep.train(start, TEXT, optimizer=optimizer, **arguments)
     with jax.enable_x64(True):
         rule = as_optax(optimizer, eta, steps)
         weights, fixed = eqx.partition(jax.tree.map(jnp.asarray, start), start.trained())
         state = rule.init(weights)
         slope = jax.jit(
-            jax.grad(lambda own: objective.mean_loss(eqx.combine(own, fixed), TEXT.inputs, TEXT.targets, TEXT.mask))
+            jax.grad(lambda free: objective.mean_loss(eqx.combine(free, fixed), TEXT.inputs, TEXT.targets, TEXT.mask))
         )
         for _ in range(steps):
             updates, state = rule.update(slope(weights), state, weights)
             weights = optax.apply_updates(weights, updates)
         expected = flat(eqx.combine(weights, fixed))
     tolerance = 1e-5 if optimizer.clip else 1e-12
-    np.testing.assert_allclose(found["parameters"].values[0, 0], expected, rtol=0, atol=tolerance)
+    np.testing.assert_allclose(run["parameters"].values[0, 0], expected, rtol=0, atol=tolerance)
     assert np.abs(expected - flat(start)).max() > 100 * tolerance
-    assert Optimizer.of(json.loads(found.attrs["parameters"])) == optimizer
+    assert Optimizer.of(json.loads(run.attrs["parameters"])) == optimizer
 
 
 def flat(model):
@@ -104,7 +104,7 @@ def flat(model):
 def test_two_steps_are_those_by_hand(optimizer):
     start, eta = deep.Transformer(ARCHITECTURE, 3, dtype="float64"), 0.05
     arguments = {"steps": 2, "learning_rate": eta, "batch_size": None, "momentum": 0.7, "record_every": 1}
-    found = deep.train(start, TEXT, optimizer=optimizer, dtype="float64", **arguments)
+    run = deep.train(start, TEXT, optimizer=optimizer, dtype="float64", **arguments)
     weights, m, v = flat(start), 0.0, 0.0
     leaves, tree = jax.tree.flatten(start)
     cuts = np.cumsum([leaf.size for leaf in leaves])[:-1]
@@ -114,7 +114,7 @@ def test_two_steps_are_those_by_hand(optimizer):
             parts = np.split(weights, cuts)
             model = jax.tree.unflatten(tree, [p.reshape(leaf.shape) for p, leaf in zip(parts, leaves, strict=True)])
             loss, gradient = slope(model, TEXT.inputs, TEXT.targets, TEXT.mask)
-            assert float(found["batch_loss"][0, 0, step - 1]) == pytest.approx(float(loss), rel=1e-12)
+            assert float(run["batch_loss"][0, 0, step - 1]) == pytest.approx(float(loss), rel=1e-12)
             g = flat(gradient)
             if optimizer == "sgd":
                 m = 0.7 * m + g
@@ -122,7 +122,7 @@ def test_two_steps_are_those_by_hand(optimizer):
             else:
                 m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g**2
                 weights = weights - eta * (m / (1 - 0.9**step)) / (np.sqrt(v / (1 - 0.999**step)) + 1e-8)
-    np.testing.assert_allclose(found["parameters"].values[0, 0], weights, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(run["parameters"].values[0, 0], weights, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.slow
@@ -164,12 +164,12 @@ def test_the_regulariser_is_part_of_the_loss():
     start = deep.Transformer(deep.Architecture(3, n_outputs=2, tied=False, width=4, mlp_width=8), 1)
     insertions = deep.dyck_insertions(language)
     arguments = {"learning_rate": 0.1, "steps": 1, "batch_size": None}
-    found = deep.train(start, sequences, contrast=insertions, contrast_weight=3.0, **arguments)
+    run = deep.train(start, sequences, contrast=insertions, contrast_weight=3.0, **arguments)
     plain = float(objective.mean_loss(start, sequences.inputs, sequences.targets, sequences.mask))
     pairs = np.repeat(insertions.tokens, 2, axis=0), np.repeat(insertions.lengths, 2)
     gap = float(objective.contrast_loss(start, sequences.inputs, sequences.mask, *pairs))
     assert gap > 1e-3
-    assert float(found["batch_loss"].values.squeeze()) == pytest.approx(plain + 3 * gap, rel=1e-5)
+    assert float(run["batch_loss"].values.squeeze()) == pytest.approx(plain + 3 * gap, rel=1e-5)
 
 
 # Interruption, files
@@ -248,10 +248,10 @@ def test_a_file_that_is_no_checkpoint_is_refused_and_left(run, tmp_path):
     """Somebody's own file, and one of another kind, which the message names."""
     path = tmp_path / "state.npz"
     np.savez(path, x=[1.0])
-    own = path.read_bytes()
+    content = path.read_bytes()
     with pytest.raises(ValueError, match=r"^`checkpoint` must be a checkpoint of transformers written by yzflow, but"):
         deep.train(ARCHITECTURE, TEXT, **ARGUMENTS, checkpoint=path)
-    assert path.read_bytes() == own
+    assert path.read_bytes() == content
     save_dataset(run, path)
     with pytest.raises(ValueError, match=r"another file '.*state\.npz', a training of transformers$"):
         deep.train(ARCHITECTURE, TEXT, **ARGUMENTS, checkpoint=path)

@@ -64,7 +64,7 @@ def over_runs(function, *arguments):
     """`jax.vmap`; one run after the other on a CPU, where batches of small products are slow."""
     if jax.default_backend() != "cpu":
         return jax.vmap(function)(*arguments)
-    return jax.lax.map(lambda own: function(*own), arguments)
+    return jax.lax.map(lambda of_run: function(*of_run), arguments)
 
 
 @jax.jit

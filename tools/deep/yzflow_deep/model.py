@@ -131,10 +131,10 @@ class Architecture:
             block += norm * self.head_width
         elif self.norm != "none":
             block += norm * d * (2 if self.mlp_width else 1)
-        place = {"learned": (self.max_length or 0) * d, "linear": d}.get(self.positions or "", 0)
+        position = {"learned": (self.max_length or 0) * d, "linear": d}.get(self.positions or "", 0)
         decoder = 0 if self.tied else d * (self.n_outputs or 0)
         last = norm * d if self.norm == "before" else 0
-        return self.vocab_size * d + place + decoder + self.n_layers * block + last
+        return self.vocab_size * d + position + decoder + self.n_layers * block + last
 
     @property
     def head_width(self) -> int:
@@ -217,8 +217,8 @@ class Transformer(_Weights):
 
         self.embedding = normal(a.vocab_size, a.width, scale=_SCALE)
         shapes = {"learned": (a.max_length, a.width), "linear": (a.width,)}
-        place = shapes.get(a.positions)
-        self.position = None if place is None else normal(*place, scale=_SCALE)
+        position = shapes.get(a.positions)
+        self.position = None if position is None else normal(*position, scale=_SCALE)
         self.decoder = None if a.tied else normal(a.width, a.n_outputs)
         self.blocks = tuple(_block(a, normal, dtype) for _ in range(a.n_layers))
         self.last_norm = _norm_weights(a, a.width, dtype) if a.norm == "before" else ()

@@ -170,7 +170,7 @@ def model_at(dataset: xr.Dataset, *, learning_rate: float | None = None, seed: i
     flat = chosen["parameters"].values
     leaves, tree = jax.tree.flatten(Transformer(a, 0))
     parts = np.split(flat, np.cumsum([leaf.size for leaf in leaves])[:-1])
-    weights = [read_only(np.array(part.reshape(leaf.shape))) for part, leaf in zip(parts, leaves, strict=True)]
+    weights = [read_only(np.array(values.reshape(leaf.shape))) for values, leaf in zip(parts, leaves, strict=True)]
     return jax.tree.unflatten(tree, weights)
 
 
@@ -296,13 +296,13 @@ class _Run:
     def _foresee(self):
         """Refuse runs that need more memory than there is."""
         p, a, (probes, length) = self.parameters, self.architecture, self.probe.shape
-        runs, each = len(p["learning_rate"]) * len(p["seeds"]), np.dtype(p["dtype"]).itemsize
+        runs, itemsize = len(p["learning_rate"]) * len(p["seeds"]), np.dtype(p["dtype"]).itemsize
         # Each weight has a start, a value, a gradient and one or two moments.
-        checks.fits_in_memory("seeds", 4 * each * runs * a.n_weights, f"train {runs:,} transformers")
+        checks.fits_in_memory("seeds", 4 * itemsize * runs * a.n_weights, f"train {runs:,} transformers")
         batch = p["batch_size"] or 1
         checks.fits_in_memory("batch_size", 4 * batch * (2 * runs + length * a.width), "take a step")
         records = 1 + -(-p["steps"] // p["record_every"])
-        maps = each * a.n_layers * a.n_heads * (1 + probes * length**2)
+        maps = itemsize * a.n_layers * a.n_heads * (1 + probes * length**2)
         checks.fits_in_memory("steps", runs * (8 * p["steps"] + records * maps), "record losses and attention")
 
     def _begin(self, given):
@@ -425,10 +425,10 @@ class _Run:
                 raise checks.reject("checkpoint", f"be of a run with the same `{name}`{brief}", f"{path}")
         measured = jax.eval_shape(measure_all, self.weights, self.fixed, self.validation, jnp.asarray(self.probe))
         wanted = [(leaf.shape, leaf.dtype) for leaf in like] + [
-            ((len(times), *one.shape), one.dtype) for one in measured
+            ((len(times), *array.shape), array.dtype) for array in measured
         ]
-        found = [(array.shape, array.dtype) for array in (*leaves, *recorded)]
-        if found != wanted or not times or times[-1] > done or losses.shape != (self.n_runs, done):
+        stored = [(array.shape, array.dtype) for array in (*leaves, *recorded)]
+        if stored != wanted or not times or times[-1] > done or losses.shape != (self.n_runs, done):
             raise self._other_parts(path)
         if done > ours["steps"]:
             raise checks.reject("steps", f"be at least the {done} steps that the checkpoint has", ours["steps"])
