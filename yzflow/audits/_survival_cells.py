@@ -41,7 +41,10 @@ class Asked:
 
 
 def is_asked(check: Check, level: str, room: Room) -> bool:
-    """Whether a check is measured at a level of the table: in place of a flow only where it takes either flow."""
+    """True if the table asks a check at a level.
+
+    A level of the table may stand for a flow of the register. It does so only for checks that take either flow.
+    """
     of_register = room.levels[level]
     return of_register in check.levels and (
         of_register == level or len(set(check.levels) & set(room.levels.values())) > 1
@@ -49,7 +52,7 @@ def is_asked(check: Check, level: str, room: Room) -> bool:
 
 
 class Seen:
-    """Simulations as checks ask for them, with some of them seen in other variables."""
+    """The runs of a setting, by level, for checks to read; an optional ``view`` changes their variables."""
 
     def __init__(self, setting: Any, simulated: Callable[[str], _Simulation], view: Callable | None = None) -> None:
         self.setting = setting
@@ -81,14 +84,14 @@ class Runs:
         self.correction: Correction | None = None if correct is None else correct(self.adapted, level)
 
     def simulated(self, level: str) -> _Simulation:
-        """The simulation at a level of the register, for a check: that of the table where it stands for it."""
+        """The simulation at a level of the register, or at the table's level that replaces it."""
         name = self.level if level == self._stands_for else level
         if name not in self._made:
             self._made[name] = self.option.simulate(self._setting, name, self._seed)
         return self._made[name]
 
     def stopped(self) -> int:
-        """Why there is no simulation, or 0."""
+        """Simulate; a reason from `WHY` if that failed, else 0."""
         try:
             self._made[self.level] = self.option.simulate(self._setting, self.level, self._seed)
         except ValueError:
@@ -110,9 +113,9 @@ def measured_by(runs: Runs, room: Room, check: Check, level: str) -> dict[str, f
 
 
 def _numbers(seen: Seen, room: Room, check: Check, level: str, drawn: bool) -> tuple[float, float, float, float]:
-    """The error over the run and over its second half, and from when on the check, or its opposite, holds.
+    """Errors over the run and over its second half, then the times from which the check and its opposite hold.
 
-    Votes of drawn runs need no times: NaN.
+    Drawn runs vote by their errors alone, so both times are NaN for them.
     """
     measure = check.printed if check.corrected is None else check.corrected
     whole = seen.trajectory(level).dataset
@@ -141,11 +144,11 @@ def _numbers(seen: Seen, room: Room, check: Check, level: str, drawn: bool) -> t
 
 
 def _from(times: np.ndarray, holds: Callable[[int], bool]) -> float:
-    """The first recorded time from which on to the end something holds; infinite if not at the end."""
+    """First recorded time from which a condition holds to the end; infinite if it fails at the end."""
     last = times.size - 1
     if not holds(last):
         return np.inf
-    low, high = 0, last  # it does not hold from low on (0 is the start, which no check looks at), and does from high on
+    low, high = 0, last  # false from low, true from high; no check looks at the start, 0
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if holds(middle) else (middle, high)

@@ -119,7 +119,7 @@ def _drawn_cells(why: np.ndarray, is_drawn: np.ndarray) -> Iterator[tuple[int, .
 
 
 def _fate(cell, asked, why, end, is_drawn, cells, counts, decided, error, late, from_, back) -> Fate:
-    """The verdict in one cell, on one form."""
+    """The verdict in one cell, on the printed or the corrected form."""
     corrected = error.startswith("corrected")
     if why[cell] != DEFINED:
         return Fate.NOT_ASKED if corrected else Fate.UNDEFINED
@@ -139,7 +139,7 @@ def _fate(cell, asked, why, end, is_drawn, cells, counts, decided, error, late, 
 
 
 def _median(values: np.ndarray) -> np.ndarray:
-    """Over the draws, where there is any."""
+    """Median over the draws of each cell; NaN for a cell without draws."""
     some = ~np.isnan(values).all(axis=-1)
     medians = np.full(values.shape[:-1], np.nan)
     medians[some] = np.nanmedian(values[some], axis=-1)

@@ -27,8 +27,9 @@ __all__ = ["AuditReport", "Enclose", "Simulations", "audit", "measure", "prove"]
 
 
 class Simulations:
-    """The simulations of one setting, each made on first use unless it is ``made``; what `theory.statements.Runs` asks
-    for."""
+    """The simulations of one setting, each run on first use, or taken from ``made``.
+
+    They implement `theory.statements.Runs`."""
 
     def __init__(self, setting: Setting, *, seed: int, made: Mapping[str, Any] | None = None):
         self.setting = setting
@@ -37,7 +38,7 @@ class Simulations:
         self._refused: dict[str, Exception] = {}
 
     def trajectory(self, level: str) -> Any:
-        """The simulation at a level of fidelity; one that came to no end is not tried again."""
+        """The simulation at a level; an error that ended it is kept and raised again."""
         if level in self._refused:
             raise self._refused[level]
         if level not in self._made:
@@ -49,7 +50,7 @@ class Simulations:
         return self._made[level]
 
     def refused(self, error: Exception) -> bool:
-        """Whether an error is that of a simulation, and not of what is measured on it."""
+        """True if an error was raised by a simulation, false if a measure raised it."""
         return any(error is refusal for refusal in self._refused.values())
 
     def last(self, level: str) -> float:
@@ -144,7 +145,7 @@ def audit(
 
 
 def settings(paper: str, *, quick: bool) -> list[Setting]:
-    """Settings that the statements of a paper are checked on; none of a paper that has none, or is not in the table."""
+    """Settings for the checks of a paper; none if the paper has no settings, or is unknown."""
     made = part_of(paper, "settings")
     return [] if made is None else list(made(quick=quick))
 
@@ -157,7 +158,7 @@ def prove(statement: Statement) -> tuple[Label, ...]:
 
 
 def _proved(proof: Callable[[], Derivation]) -> Label:
-    """The label of a proof; one that ends in an error proves nothing, and the other statements are audited."""
+    """The label of a proof. An error in a proof is a failure of that proof, and the audit goes on."""
     try:
         return derived(proof).label
     except MemoryError:
@@ -169,7 +170,7 @@ def _proved(proof: Callable[[], Derivation]) -> Label:
 
 
 def _kept(enclose: Enclose | None) -> dict[str, object] | None:
-    """The argument ``enclose`` as a file keeps it: without the folder of the certificates, which changes no result."""
+    """The argument ``enclose`` for a file, without the folder of certificates, which changes no result."""
     return None if enclose is None else {**asdict(enclose), "folder": None}
 
 
@@ -210,7 +211,7 @@ def _measured(
 
 
 def _error(check: Check, measured: Any) -> float:
-    """The error that a measure returned, NaN where it has none. A signed one would be within every tolerance."""
+    """The number that a measure returned, or NaN. Negative numbers are refused: they would pass every tolerance."""
     number = np.asarray(measured)
     if number.shape != () or number.dtype.kind not in "fiu" or number < 0:
         of = f"measure of {check.name!r}"
@@ -221,7 +222,7 @@ def _error(check: Check, measured: Any) -> float:
 def _label(
     statement: Statement, check: Check, level: str, runs: Simulations, error: float, decided: Decided | None
 ) -> Label:
-    """The label of balls if they decide the claim for the whole run at least, or else of what was measured."""
+    """The label of one cell: from balls if they decide the claim over the whole run, else from the measured error."""
     where: dict[str, object] = {"level": level, "setting": runs.setting.name}
     wrong = (f"{check.name} in the {level}",)
     if decided is not None and decided.covers(runs.last(level)):

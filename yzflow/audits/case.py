@@ -1,4 +1,4 @@
-"""A reader's own setting, as a paper makes it of data and training."""
+"""A setting that a paper makes from a reader's data and training."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ class OwnCase:
     levels : tuple of str
         Where the checks are run.
     beyond : tuple of str
-        What of the training the paper does not speak of, in words.
+        Features of the training that the paper does not treat, in words.
     margins : mapping
-        The smallest margin of each assumption of what is asked there, which `yzflow.check` finds.
+        Assumption -> its smallest margin over the checks. `yzflow.check` fills it in.
     predicted : str
-        What the statement says of the setting before anything is run, which `yzflow.check` asks.
+        The statement's forecast for the setting, made before any run. `yzflow.check` fills it in.
     """
 
-    setting: Any  # a `Setting`, with what the paper's settings have besides
+    setting: Any  # a `Setting` with the paper's own attributes
     levels: tuple[str, ...]
     beyond: tuple[str, ...] = ()
     margins: Mapping[str, float] = field(default_factory=dict)

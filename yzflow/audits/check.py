@@ -25,7 +25,7 @@ from yzflow.audits.verdicts import Verdict, judge
 
 __all__ = ["StatementVerdict", "check"]
 
-# Of `check`: a reader's case, which no file of a check holds.
+# Arguments of `check` for a reader's own case. Files of checks never hold them.
 OWN_ARGUMENTS = ("data", "eta_y", "eta_z", "t_end", "optimizer", "objective", "level")
 
 
@@ -34,13 +34,13 @@ class StatementVerdict(Examined):
     """The result of `yzflow.check`: one statement examined, shown on one screen, as a card or as a page."""
 
     def text(self, *, verbose: bool = False) -> str:
-        """The statement, what it rests on, margins and numbers by level: 40 lines of 100 columns at most.
+        """The statement, its grounds, margins and errors by level: at most 40 lines of 100 columns.
 
         Parameters
         ----------
         verbose : bool
-            Everything: each part of what it rests on with its scope, each setting, errors outside the assumptions, and
-            how to repeat it in Python.
+            Show everything: all grounds with their scopes, all settings, errors outside the assumptions, and the Python
+            code that repeats the check.
         """
         if not checks.flag("verbose", verbose):
             return "\n".join(screen(self, self.command))
@@ -74,7 +74,7 @@ class StatementVerdict(Examined):
         return "\n".join([*lines, "", *self.python.splitlines()])
 
     def markdown(self) -> str:
-        """A card to paste into a review: the same, with a line each for two conferences' checklists."""
+        """The verdict as a card for a review, with answers to the checklists of two conferences."""
         statement = self.statement
         lines = [f"### {statement.id}. {statement.title}", "", statement.text, ""]
         for name, formula in statement.forms:
@@ -109,8 +109,8 @@ class StatementVerdict(Examined):
         return "\n".join(lines)
 
     def page(self, path: str | os.PathLike) -> None:
-        """Write it as one HTML file that needs no network, completely or not at all."""
-        # Only where a page is asked for.
+        """Write the verdict as one HTML file that needs no network, completely or not at all."""
+        # Imported here, since most checks write no page.
         from yzflow.pages.files import save
         from yzflow.pages.statement import html
 
@@ -193,9 +193,8 @@ def check(
     Parameters
     ----------
     statement : str or Statement
-        Its id in the register, "<paper>: Theorem 3", or its number where only one paper has it; case and spaces
-        do not matter. Or itself, of a notebook, say: it need not be in the register, but its paper must be, if it has
-        checks.
+        Its id in the register, "<paper>: Theorem 3", or its number if only one paper has that number; case and spaces
+        do not matter. Or a `Statement`, which need not be in the register. If it has checks, its paper must be known.
     data : SequenceClasses or Bags, optional
         Your own: the checks are run on it, and not at the register's settings. Bags must have one query for each next
         token, as the paper's classes do.
@@ -204,13 +203,13 @@ def check(
     t_end : float, optional
         With ``data``: SGD steps. Default: 4 K ln M/eta_y, twice the end of the first stage, and at most 10,000.
     optimizer : Optimizer or str, optional
-        With ``data``: default plain steps. What the statement does not speak of is said.
+        With ``data``. Default: plain steps. The verdict names options that the statement does not treat.
     objective : Objective, optional
         With ``data``.
     level : str, optional
         With ``data``: one level, as "full flow". Default: those of training.
     quick : bool
-        Only some of the settings, which is what a first verdict needs; `yzflow.audit` runs them all by default.
+        Run only some of the settings, enough for a first verdict; `yzflow.audit` runs all by default.
     seed : int
         Of the SGD runs.
     progress : bool
@@ -245,7 +244,7 @@ def check(
 
 
 def _numbered(verdict: Examined) -> list[str]:
-    """The settings that the columns of `margin_rows` are numbers of."""
+    """Numbers and names of the settings, a legend for the columns of `margin_rows`."""
     return [f"{number}. {name}" for number, name in enumerate(verdict.margins, 1)]
 
 

@@ -1,4 +1,4 @@
-"""Which statements are meant: by id, by number, as objects, or as a whole paper."""
+"""Search for statements by id or number, and lists of statements from ids, objects or papers."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ __all__ = ["choose", "find"]
 
 
 def find(statement: str | Statement, *, argument: str = "statement") -> Statement:
-    """The statement with an id or number, or the one that is given; errors name the ``argument`` that it came in.
+    """The statement with an id or number; a `Statement` is checked and returned. Errors name the ``argument``.
 
     Raises
     ------
     ValueError
-        If the register has no such statement, with the nearest ones, or several; or a given one has checks, and its
-        paper is not in the table or has no such level.
+        If the register has no such statement, with the nearest ones, or several; or if a given `Statement` has
+        checks, but its paper is unknown or lacks one of their levels.
     """
     if isinstance(statement, Statement):
         return _known(statement)
@@ -30,7 +30,7 @@ def find(statement: str | Statement, *, argument: str = "statement") -> Statemen
     matches = matches or [entry for entry in register.values() if wanted == checks.plain(entry.number)]
     if len(matches) == 1:
         return matches[0]
-    # "Theorem 2" is neither "Theorem 2(a)" nor "Theorem 2(b)", but may mean one of them.
+    # "Theorem 2" is no id beside "Theorem 2(a)" and "Theorem 2(b)", but may mean one of them.
     matches += [entry for entry in register.values() if entry not in matches and _is_part(entry, wanted)]
     if matches:
         several = ", ".join(f'"{entry.id}"' for entry in matches)
@@ -41,7 +41,7 @@ def find(statement: str | Statement, *, argument: str = "statement") -> Statemen
 
 
 def choose(only: Sequence[Any] | Statement | Paper | None, *, argument: str = "only") -> list[Statement]:
-    """The statements that a list names, those of the register first and in its order; all of them for None.
+    """The statements in a list, in the order of the register, then the others; for None, the whole register.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Evidence in balls that an audit holds: how far flows are enclosed, and a claim decided for every time of one."""
+"""Evidence from ball arithmetic in an audit: enclosed flows, and claims decided for every time of a flow."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Enclose:
     until : float
         Last time, in steps.
     max_seconds : float
-        For each flow; one that takes longer is enclosed as far as it goes, and its rows stay open from there on.
+        Limit for each flow. A flow that takes longer is enclosed as far as it got, and its rows are open after that.
     folder : path-like, optional
-        Where certificates are kept, each of which ``yzflow verify`` checks.
+        Folder for the certificates, which ``yzflow verify`` checks.
 
     Raises
     ------
@@ -44,7 +44,7 @@ class Enclose:
 
 @dataclass(frozen=True)
 class Decided:
-    """Finding of balls on one row.
+    """Decision of ball arithmetic on one row of the audit.
 
     Attributes
     ----------
@@ -52,11 +52,11 @@ class Decided:
         True: the claim is proved for every t with 0 < t <= ``until``. False: it is false at ``times``. None: open, with
         a reason.
     until : float
-        Up to which time it was asked.
+        Last time of the question.
     reached : float
-        Up to which time it is proved.
+        The claim is proved up to this time.
     times : (float, float) or None
-        Where it is false, or open.
+        The bracket in which the claim is false, or open.
     reason : str
         Why nothing is proved beyond ``reached``; empty if the claim is decided.
     """
@@ -96,7 +96,7 @@ class Decided:
 
 @dataclass(frozen=True)
 class EnclosedFlow:
-    """A flow that was enclosed, or not: what the report says of it.
+    """The outcome for one flow that was to be enclosed.
 
     Attributes
     ----------
@@ -104,9 +104,9 @@ class EnclosedFlow:
     variables, steps : int
         Zero where there is no enclosure.
     reached : float
-        Up to which time.
+        Last enclosed time.
     reason : str
-        Why not further.
+        Why the enclosure ends there.
     """
 
     setting: str
@@ -129,18 +129,18 @@ class FlowsInBalls(Protocol):
 
     @property
     def flows(self) -> Mapping[str, EnclosedFlow]:
-        """Level -> its flow, of those that were asked for."""
+        """Level -> enclosed flow, for the levels that were used."""
 
     @property
     def levels(self) -> tuple[str, ...]:
         """Levels that can be enclosed."""
 
     def decide(self, check: Check, level: str) -> Decided | None:
-        """Finding of balls on a check at a level; None if its claim is about nothing that they hold."""
+        """The decision on a check at a level; None if ball arithmetic cannot express its claim."""
 
 
 def flows_of(paper: str, settings: Sequence[Setting], how: Enclose) -> list[FlowsInBalls] | None:
-    """The enclosed flows of each setting of a paper; None if the paper has none.
+    """The enclosed flows of each setting; None if the paper declares no flows to enclose.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""A statement with what was computed of it, and its rows in words: what verdicts, screens and pages are made of."""
+"""One statement with its results: the model behind verdicts, screens, cards and pages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["MARGINS", "Examined", "head", "margin_rows"]
 
 @dataclass(frozen=True, repr=False)
 class Examined:
-    """One statement, with what was computed of it in this run: what screens, cards and pages show.
+    """One statement with the results of one run; screens, cards and pages render it.
 
     Attributes
     ----------
@@ -31,9 +31,9 @@ class Examined:
     seed : int
         Of the SGD runs.
     own : OwnCase, optional
-        The reader's setting, where data was given: then all rows are of it, inside the assumptions or not.
+        The reader's setting, if data was given. Then all rows are at this setting, inside the assumptions or not.
     absent : tuple of Absent
-        Checks that gave no number there, with the reason.
+        Checks without a number, with the reason.
     """
 
     statement: Statement
@@ -45,17 +45,17 @@ class Examined:
 
     @property
     def passed(self) -> bool:
-        """Whether the proof holds, and every check at which the statement should hold."""
+        """True if the proof holds, and every check that the statement should pass."""
         return self.report.passed
 
     @property
     def labels(self) -> tuple[Label, ...]:
-        """Grounds of the statement, with the scope of each part."""
+        """The grounds of the statement: a label for each proof, check and level."""
         return self.report.labels(self.statement)
 
     @property
     def summary(self) -> Label:
-        """The weakest needed part of what the statement rests on, or a part that fails."""
+        """The weakest ground that the statement needs, or a ground that fails."""
         return self.report.summary(self.statement)
 
     @property
@@ -65,27 +65,27 @@ class Examined:
 
     @property
     def errors(self) -> list[VerdictRow]:
-        """Each check at each level, over the settings; at a reader's own, inside the assumptions or not."""
+        """A row for each check and level, over all settings. A reader's setting counts even outside the assumptions."""
         return verdict_rows(self.rows, everywhere=self.own is not None)
 
     @property
     def margins(self) -> dict[str, dict[str, float]]:
-        """Setting -> assumption -> margin, the ratio of its two sides; it holds from one on."""
+        """Setting -> assumption -> margin, the ratio of its two sides; the assumption holds from 1 on."""
         if self.own is not None:
             return {self.own.setting.name: dict(self.own.margins)} if self.own.margins else {}
         margins: dict[str, dict[str, float]] = {}
-        for row in self.rows:  # a check may have assumptions of its own
+        for row in self.rows:  # checks of one statement may differ in their assumptions
             if row.margins:
                 margins.setdefault(row.setting, {}).update(row.margins)
         return margins
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Levels that gave no number, with the reason."""
+        """Levels without a number, with the reason."""
         return tuple(self._reasons())
 
     def _reasons(self) -> dict[str, Outcome]:
-        """Levels with a reason for which they gave no number -> the kind of it."""
+        """Sentences on levels without a number, each with the kind of its reason."""
         levels: dict[tuple[str, Outcome], dict[str, None]] = {}
         for entry in self.absent:
             levels.setdefault((entry.why, entry.outcome), {})[entry.level] = None
@@ -93,7 +93,7 @@ class Examined:
 
     @property
     def unsaid(self) -> list[str]:
-        """Sentences on what was not run, and on what there was nothing to compare for."""
+        """A sentence for each reason why levels gave no number."""
         heads = {Outcome.NOTHING: "Nothing to compare"}
         return [f"{heads.get(outcome, 'Not run')}: {reason}." for reason, outcome in self._reasons().items()]
 
@@ -106,15 +106,15 @@ class Examined:
 
     @property
     def _wrong(self) -> list[str]:
-        """Parts that fail where they should hold."""
+        """Names of proofs and checks that should hold and fail."""
         alarming = [f"{row.check} in the {row.level} at {row.setting}" for row in self.rows if row.alarming]
         return [f"the proof's {name}" for names in self.report.proofs.values() for name in names] + alarming
 
     @property
     def headline(self) -> str:
-        """The one sentence that a reader came for, of at most `yzflow.audits.headlines.MOST` characters.
+        """The verdict in one sentence of at most `yzflow.audits.headlines.MOST` characters.
 
-        At a reader's own data it says first of all what happened in training.
+        For a reader's data it begins with the outcome of training.
         """
         if not self.passed:
             first, *others = self._wrong
@@ -128,7 +128,7 @@ class Examined:
 
     @property
     def next(self) -> str:
-        """Ways to run what was not run at a reader's own data; empty where all of it was."""
+        """Advice on running the levels that gave no number for a reader's data; empty if all gave one."""
         if self.own is None:
             return ""
         trained = layout.columns(self.statement.paper)
@@ -156,7 +156,7 @@ class Examined:
 
     @property
     def place(self) -> str:
-        """Where a reader's setting stands: inside the assumptions, or outside which; and what is foreseen there."""
+        """Broken assumptions at a reader's setting, and the statement's forecast there."""
         if self.own is None:
             return ""
         outside = [
@@ -171,7 +171,7 @@ class Examined:
 
     @property
     def python(self) -> str:
-        """The three lines that compute it again."""
+        """Python code, three lines, that repeats the check."""
         options = ("" if self.quick else ", quick=False") + (f", seed={self.seed}" if self.seed else "")
         if self.own is not None:
             options = f", data=data, **training{options}"  # the reader has them
@@ -179,14 +179,14 @@ class Examined:
 
     @property
     def command(self) -> str:
-        """The command that computes it again."""
+        """Shell command that repeats the check."""
         options = ("" if self.quick else " --full") + (f" --seed {self.seed}" if self.seed else "")
         options = f" --data FILE ..{options}" if self.own else options
         return f'yzflow check "{self.statement.id}"{options}'
 
 
 def head(statement: Statement) -> list[str]:
-    """The columns of a `VerdictRow`."""
+    """Names of the columns of a `VerdictRow`."""
     return ["check", "level", statement.source.short, "corrected", "expected", "outside the assumptions"]
 
 
@@ -194,7 +194,7 @@ MARGINS = "Margins of the assumptions by setting (an assumption holds from 1 on,
 
 
 def margin_rows(verdict: Examined) -> list[list[str]]:
-    """A head and a row for each assumption that any check was asked for, with a column for each setting."""
+    """A head, then a row of margins for each assumption, with a column for each setting."""
 
     def shown(margin: float | None) -> str:
         return "-" if margin is None else f"{margin:.3g}" if margin >= 1 else f"({shown_margin(margin, 2)})"

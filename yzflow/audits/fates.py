@@ -1,9 +1,9 @@
-"""Fates of statements under options: verdicts from errors, and from votes of runs with many of them tested.
+"""Fates of statements under options: verdicts on one run by its error, and on many runs by a test of their votes.
 
-A flow, or steps on the whole population, is one run: its verdict is a fact of it. Of mini-batch runs each one *votes*,
-for the statement or against it, and the verdict is a test: where the two are equally likely, so that the statement
-holds in a run drawn anew as often as not, the number of votes is binomial with probability one half. Holm's procedure
-over all tests of a table bounds by alpha the probability that any such place gets another verdict than "undecided".
+A flow, or steps on the whole population, is one run, and its error decides. Mini-batch runs *vote* for the statement or
+against it, and a test decides. Its null hypothesis: a new run is for the statement with probability one half, so the
+number of votes is binomial. Holm's procedure over all tests of a table bounds the family-wise error rate by alpha: the
+probability that any cell under the null hypothesis gets a verdict other than "undecided".
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["ALPHA", "Fate", "fate_of_run", "fate_of_votes", "holm", "sign_test",
 
 # The family-wise error rate of a table.
 ALPHA = 0.05
-# The share of wrong signs of mini-batch runs from which on they are called reversed.
+# Mini-batch runs with at least this share of wrong signs are called reversed.
 NEARLY_ALL = 0.9
 
 
@@ -30,16 +30,16 @@ class Fate(enum.IntEnum):
     Attributes
     ----------
     NOT_ASKED
-        The level has not the option, or not the check.
+        The level lacks the option or the check.
     HOLDS
         From the start on, within the check's tolerance. Of mini-batch runs: more than half of them do.
     LATER
-        Not from the start on, but from some time of the first half on. Of mini-batch runs: more than half of them do in
-        the second half, which is decided, and for the whole run it is not, or is decided the other way.
+        Not from the start, but from some time in the first half. For mini-batch runs: the test decides for the
+        statement over second halves, but not over whole runs.
     REVERSED
-        From some time of the first half on all signs are the opposite ones; only where a statement is about signs. Of
-        mini-batch runs: in the second half of more than half of them most signs are, which is decided, and nine in ten
-        in the median of them.
+        All signs are opposite from some time in the first half; only for statements about signs. For mini-batch runs:
+        the test decides against the statement over second halves, and the median share of wrong signs is nine in ten or
+        more.
     FAILS
         None of these: an equation that misses, an inequality that is violated, signs that are mixed.
     UNDEFINED
@@ -84,12 +84,12 @@ def fate_of_run(error: float, tolerance: float, *, holds_from: float, reversed_f
     Parameters
     ----------
     error : float
-        Of the check over the whole run; NaN where it is not defined.
+        The check's error over the whole run; NaN if undefined.
     tolerance : float
-        Up to which it holds.
+        Largest error that counts as holding.
     holds_from, reversed_from : float
-        Times from which on to the end it holds, or the opposite does; infinite if not at the end, NaN for what has no
-        opposite.
+        Times from which the check or its opposite holds to the end; infinite if it fails at the end, NaN for a check
+        without an opposite.
     end : float
         Last time of the run.
     """
@@ -103,11 +103,10 @@ def fate_of_run(error: float, tolerance: float, *, holds_from: float, reversed_f
 
 
 def votes(errors: ArrayLike, tolerance: float, *, reversible: bool) -> tuple[int, int]:
-    """How many runs are for a statement, and how many against it.
+    """Numbers of runs for a statement and against it.
 
-    Where the error is a share of wrong signs (``reversible``), a run with fewer than half of them is for it, one with
-    more is against it, and one with half of them does not vote. Else a run is for it if its error is within the
-    tolerance, and against it if not, or if the error is no number.
+    A run votes for the statement if its error is within the tolerance, else against it; NaN is a vote against. If the
+    error is a share of wrong signs (``reversible``), the bound is one half, and a run at one half does not vote.
     """
     values = np.asarray(errors, dtype=float)
     if reversible:
@@ -117,14 +116,14 @@ def votes(errors: ArrayLike, tolerance: float, *, reversible: bool) -> tuple[int
 
 
 def sign_test(for_it: ArrayLike, against: ArrayLike) -> np.ndarray:
-    """Two-sided p of so many votes where each is for it with probability one half: exact, 1 without any vote."""
+    """Exact two-sided p of the votes under probability one half; 1 without votes."""
     first, second = np.asarray(for_it), np.asarray(against)
     tail = binom.cdf(np.minimum(first, second), first + second, 0.5)
     return np.minimum(1.0, 2 * tail)
 
 
 def holm(p: ArrayLike, *, alpha: float = ALPHA) -> np.ndarray:
-    """Which hypotheses Holm (1979) rejects; NaN counts as no test.
+    """True for each hypothesis that Holm's procedure (1979) rejects. NaN counts as no test.
 
     The j-th smallest of m values, from j = 0, is compared with alpha/(m - j), until one is larger. Whatever the
     dependence, a true hypothesis is rejected with a probability of at most alpha.
@@ -150,9 +149,9 @@ def fate_of_votes(
     late_decided: bool,
     wrong: float,
 ) -> Fate:
-    """The verdict on many runs: votes over the whole run and over its second half, and which of the two are decided.
+    """The verdict on many runs, from the votes over whole runs and over second halves, and the decisions of both tests.
 
-    ``wrong`` is the median share of wrong signs in second halves, NaN where a check is not about signs.
+    ``wrong`` is the median share of wrong signs in second halves; NaN for a check that is not about signs.
     """
     if whole_decided and whole[0] > whole[1]:
         return Fate.HOLDS

@@ -1,7 +1,7 @@
-r"""The register's formulas on a page: as mathematics in Markdown, and as pictures in a page that stands alone.
+r"""Formulas of the register, as mathematics in Markdown and as pictures in HTML.
 
-What a statement's ``printed`` and ``corrected`` hold is LaTeX without dollar signs if it has a command of LaTeX, and
-plain text otherwise. A double backslash ends a line.
+A statement's ``printed`` and ``corrected`` are LaTeX without dollar signs if they contain a LaTeX command, and plain
+text otherwise. A double backslash ends a line.
 """
 
 from __future__ import annotations
@@ -39,11 +39,10 @@ def as_markdown(formula: str) -> list[str]:
 
 @functools.cache
 def as_html(formula: str, *, latex: bool | None = None) -> str:
-    """The formula as inline pictures, one for each part between wide spaces, on its lines; or as code.
+    """The formula as inline SVG pictures, or as code.
 
-    It is code if it is plain text, or if matplotlib, which knows only some of LaTeX, cannot set one of its parts. The
-    pictures have the colour of the text around them, the formula as their title, and need nothing else. Whether it is
-    LaTeX is for `is_latex` to say, unless ``latex`` does.
+    Each piece between wide spaces is one picture, with the colour of the surrounding text and the formula as its title.
+    Plain text becomes code, as does LaTeX that matplotlib cannot set. `is_latex` decides unless ``latex`` is given.
     """
     if is_latex(formula) if latex is None else latex:
         lines = [re.split(r"\\q?quad\b\s*", line) for line in _LINE.split(formula)]
@@ -55,7 +54,7 @@ def as_html(formula: str, *, latex: bool | None = None) -> str:
 
 
 def in_words(text: str) -> str:
-    """A text with formulas between dollar signs as HTML: these as pictures, the rest escaped."""
+    """HTML of a text with formulas between dollar signs: formulas as pictures, the rest escaped."""
     pieces = re.split(r"\$([^$]*)\$", text)
     return "".join(as_html(piece, latex=True) if i % 2 else html.escape(piece) for i, piece in enumerate(pieces))
 
@@ -91,7 +90,7 @@ _LARGE = {"sum": "∑", "prod": "∏", "int": "∫"}
 
 @functools.cache
 def readable(text: str) -> str:
-    """Plain text as HTML, its mathematics in letters: Greek ones, signs, and what stands lower or higher.
+    """HTML of plain text, with Greek letters, mathematical signs, subscripts and superscripts.
 
     Examples
     --------
@@ -127,10 +126,10 @@ def _inner(group: str) -> str:
 
 
 def parts(formula: str) -> str:
-    r"""The same with a wide space after each comma, colon and semicolon that a space follows, outside all brackets.
+    r"""The formula with wide spaces at which a line may be broken, as `as_html` makes a picture of each piece.
 
-    One stands also before a relation, or words, that come late in a long part. `as_html` makes a picture of each part,
-    so that a line can be broken between them.
+    Outside brackets, a wide space replaces the space after a comma, colon or semicolon. One is also put before a
+    relation, or words, late in a long piece.
     """
     depth = since = 0
     tokens: list[str] = []
@@ -147,9 +146,9 @@ def parts(formula: str) -> str:
 
 
 def _plain(formula: str) -> str:
-    """The same in the commands that matplotlib knows."""
+    """The formula in LaTeX commands that matplotlib knows."""
     plain = re.sub(r"\\text\{([^{}]*)\}", lambda match: r"\mathrm{" + match[1].replace(" ", r"\ ") + "}", formula)
-    # Its \frac is a small one in running text, so that \frac here is \dfrac there, and \tfrac here \frac.
+    # Matplotlib's \frac is the small form: \frac becomes \dfrac, and \tfrac becomes \frac.
     plain = re.sub(rf"\\([td]?)frac{_ARGUMENT}{_ARGUMENT}", r"\\\1frac{\2}{\3}", plain)
     plain = plain.replace(r"\bmod", r"\ \mathrm{mod}\ ")
     plain = re.sub(rf"\\sqrt(?!\[){_ARGUMENT}", r"\\sqrt{\1}", plain).replace(r"\frac{", r"\dfrac{")
@@ -160,7 +159,7 @@ def _plain(formula: str) -> str:
 @functools.cache
 def _picture(formula: str) -> str:
     """One line of mathematics as SVG; ValueError if matplotlib cannot set it."""
-    from matplotlib.path import Path  # a third of a second, which every check on a screen would wait
+    from matplotlib.path import Path  # takes a third of a second, so not imported for a check on a screen
     from matplotlib.textpath import TextPath
 
     drawing = {Path.MOVETO: "M", Path.LINETO: "L", Path.CURVE3: "Q", Path.CURVE4: "C", Path.CLOSEPOLY: "Z"}

@@ -1,4 +1,4 @@
-"""Verdicts in words: a headline of one sentence, which a failure in training never stands below, and all columns."""
+"""Verdicts in words: a sentence for all columns, and a headline that always names a failure in training."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from yzflow.audits.outcomes import MISSED, PRINTED, Column, Outcome, Part
 __all__ = ["MOST", "fitted", "headline", "own_headline", "sentence"]
 
 MOST = 160  # characters of a headline
-# Name -> the words before what was found there, in a sentence.
+# Column -> the words before its finding in a sentence.
 _WHERE = {
     PRINTED: "as printed",
     **dict(zip(layout.COLUMNS, ("in the theory", "under the true gradient", "in SGD"), strict=True)),
 }
-# Column -> a reader's training there.
+# Column -> name of a reader's training.
 _TRAINED = dict(zip(layout.COLUMNS[1:], ("full flow", "SGD"), strict=True))
-_NAMED = 2  # parts that failed; a sentence with more is not read
+_NAMED = 2  # failed parts that a sentence names
 _SILENT = (Outcome.NOT_RUN, Outcome.NOT_EXAMINED)
 
 
 def sentence(columns: Sequence[Column]) -> str:
-    """The findings in plain words: in each column what held, and what did not and by how much."""
+    """The findings of each column in plain words: parts that held, and parts that missed with their errors."""
     said = [f"{_upper(f'{_where(column)} {_phrases(column)[0]}')}." for column in columns if _speaks(column)]
     if not said:
         could_run = any(part.outcome is Outcome.NOT_RUN for column in columns for part in column.parts)
@@ -33,9 +33,10 @@ def sentence(columns: Sequence[Column]) -> str:
 
 
 def headline(columns: Sequence[Column]) -> str:
-    """One sentence of at most `MOST` characters: on the true gradient where it was asked, or else on the theory.
+    """One sentence of at most `MOST` characters, on the first column with a finding.
 
-    Where neither was, on SGD or on what is printed; of a refuted conjecture, on that. A failure in SGD is always said.
+    The order is: true gradient, theory, SGD, printed form. A refuted conjecture comes before all, and a failure in SGD
+    is always added.
     """
     by_name = {column.name: column for column in columns}
     printed, steps = by_name.get(PRINTED), by_name.get("SGD")
@@ -51,14 +52,14 @@ def headline(columns: Sequence[Column]) -> str:
 
 
 def own_headline(columns: Sequence[Column], *, training: str = "", broken: int = 0, of: int = 0) -> str:
-    """One sentence of at most `MOST` characters on a reader's own training: first of all what happened there.
+    """One sentence of at most `MOST` characters on a reader's own training, which begins with its outcome.
 
     Parameters
     ----------
     columns : sequence of Column
         The verdict at the reader's setting.
     training : str
-        Features of the training that the statement does not speak of.
+        Features of the training that the statement does not treat.
     broken, of : int
         How many of the assumptions are broken there.
     """
@@ -86,7 +87,7 @@ def own_headline(columns: Sequence[Column], *, training: str = "", broken: int =
 
 
 def fitted(candidates: Sequence[str]) -> str:
-    """The first of several texts, from the longest to the shortest, that is a headline, or the last one's beginning."""
+    """The first candidate of at most `MOST` characters, or else the beginning of the last; longest candidates first."""
     return next(
         (text for text in candidates if len(text) <= MOST), textwrap.shorten(candidates[-1], MOST, placeholder=" ..")
     )
@@ -95,7 +96,7 @@ def fitted(candidates: Sequence[str]) -> str:
 def _fit(
     clauses: Sequence[tuple[str, list[str]]], ending: str = "", named: Sequence[tuple[str, list[str]]] | None = None
 ) -> str:
-    """The clauses as one sentence, each with as many words as there is room for."""
+    """One sentence from clauses, each in the longest wording that fits."""
     candidates = []
     for form in (named or clauses, clauses):
         for words in itertools.product(*(choices for _, choices in form)):
@@ -113,7 +114,7 @@ def _where(column: Column) -> str:
 
 
 def _speaks(column: Column) -> bool:
-    """Presence of any finding there."""
+    """True if the column has a finding."""
     return any(part.outcome not in _SILENT for part in column.parts)
 
 
@@ -126,9 +127,9 @@ def _fails(column: Column) -> bool:
 
 
 def _phrases(column: Column, *, named: bool = False) -> list[str]:
-    """The finding in a column without where, from the one that says most to the shortest.
+    """Wordings of a column's finding, without the column's name, from the fullest to the shortest.
 
-    ``named`` calls a part by its name where nothing else was measured there.
+    With ``named``, a part that was measured alone is called by its name.
     """
     first, *others = _worded(column, named)
     kept = [first]
@@ -179,7 +180,7 @@ def _holding(column: Column, held: Sequence[Part], others: Sequence[Part]) -> li
 
 
 def _open(column: Column, held: Sequence[Part]) -> list[str]:
-    """Phrases of a column that neither holds nor fails."""
+    """Wordings for a column that neither holds nor fails."""
     part = column.deciding[0]
     if part.outcome is Outcome.STOPPED:
         return [f"training stopped {part.why}".rstrip()]
@@ -203,7 +204,7 @@ def _kinds(parts: Sequence[Part]) -> str:
 
 
 def _missed(part: Part) -> str:
-    """Verb for a part that did not hold: a past tense, which goes with one thing and with many."""
+    """Verb for a part that missed, in the past tense, which fits singular and plural."""
     verb = {Outcome.REFUTED: "was found false in balls", Outcome.DIFFERS: "differed"}.get(part.outcome, "failed")
     why = f" ({part.why})" if part.outcome is Outcome.DIFFERS else ""
     return f"{verb}, {part.by}{why}" if part.by else f"{verb}{why}"

@@ -1,4 +1,4 @@
-"""An option of training as a row of the survival table: how it trains, and what it makes of the closed forms."""
+"""Options of training, the rows of the survival table: their simulations and their closed forms."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ __all__ = ["Correction", "Option", "Room"]
 
 @dataclass(frozen=True)
 class Correction:
-    """The variables and the closed forms in which statements are asked under an option.
+    """Closed forms and variables that correct a statement for an option.
 
     Attributes
     ----------
     setting : Setting
-        With other rates, or other closed forms.
+        The setting with corrected rates or closed forms.
     view : callable
-        The dataset of a run -> the same in the variables in which the statement is asked.
+        Dataset of a run -> dataset in the variables of the corrected statement.
     """
 
     setting: Setting
@@ -38,20 +38,20 @@ class Option:
     Attributes
     ----------
     name : str
-        By which it is asked for.
+        The option's name for users.
     text : str
-        What is changed, with its numbers.
+        Description of the change, with its numbers.
     simulate : callable
-        (setting, level, seed) -> Trajectory or Run, as the setting's own. ValueError where the level has no such
-        option; IntegrationError or DivergenceError where training comes to no end.
+        (setting, level, seed) -> Trajectory or Run. Raises ValueError if the level lacks the option, and
+        IntegrationError or DivergenceError if training fails.
     levels : tuple of str
-        At which it changes something.
+        Levels at which the option changes something.
     adapted : callable
-        The setting as the checks see it: with the option's rates, classes and length.
+        setting -> the setting with the option's rates, classes and length, for the checks.
     corrected : callable, optional
-        (the adapted setting, level) -> Correction, where closed forms under the option are known; None where not.
+        (adapted setting, level) -> Correction; None if no closed form under the option is known.
     meaningless : tuple of str
-        Numbers of statements that speak of things which are not there under the option.
+        Numbers of statements that have no meaning under the option.
     """
 
     name: str
@@ -65,27 +65,27 @@ class Option:
 
 @dataclass(frozen=True)
 class Room:
-    """Part of a paper in the table, its ``survival``.
+    """A paper's part of the survival table, its ``survival``.
 
     Attributes
     ----------
     paper : str
         Its name in the register.
     options : tuple of Option
-        The rows. A new option is a row here, and its term in the step and in the flow
+        The rows. A new option needs a row here, and a term in the step and in the flow
         (`dynamics.optimizers.optimizer.ascend` and ``velocity``).
     levels : dict of str to str
-        Level of the table -> the register's level that tells which checks can be measured there.
+        Level of the table -> level of the register with the same checks.
     drawn : tuple of str
-        The levels at which runs are drawn, so that verdicts are tests over seeds.
+        Levels with random runs, where verdicts are tests over seeds.
     settings : callable
-        (quick) -> the settings, which also have the time ``t_end`` that they are simulated to.
+        (quick) -> settings, each with the end ``t_end`` of its simulation.
     draws : callable
-        (quick) -> how many seeds.
+        (quick) -> number of seeds.
     mirrored : callable
-        The dataset of a run -> that of a run which moves the other way.
+        Dataset of a run -> dataset of a run that moves the opposite way.
     left_out : dict of str to str
-        Numbers of statements that can be measured on a simulation and say nothing of training: why.
+        Number of a statement that the table omits although simulations can test it -> reason.
     """
 
     paper: str

@@ -24,28 +24,28 @@ COLUMNS = (PRINTED, *layout.COLUMNS)
 
 
 class Outcome(enum.Enum):
-    """Finding of a run on a statement, or on a part of it, in one column.
+    """Outcome for a statement, or for a part of it, in one column.
 
     Attributes
     ----------
     HOLDS
-        Within the tolerance at every setting inside the assumptions, or by its proof.
+        It holds within the tolerance at every setting inside the assumptions, or its proof holds.
     FAILS
-        Not at one of them at least, or its proof does not hold.
+        It misses the tolerance at a setting inside the assumptions, or its proof fails.
     DIFFERS
-        What is printed misses there, and the errata have a remark on it and no error.
+        The printed form misses the tolerance, but the errata have only a remark on it, no error.
     REFUTED
-        False: in balls at a setting, or, of a conjecture, by what is proved against it.
+        It is false: by ball arithmetic at a setting, or, for a conjecture, by a proof.
     NOT_MET
-        Nothing was said: what was run met a hypothesis of it nowhere.
+        No setting met its hypotheses.
     STOPPED
-        The training came to no end.
+        Training failed before its end.
     NOTHING
-        There was nothing to compare: the data have nothing that it speaks of, or nothing moved.
+        The data have nothing to compare, or nothing moved.
     NOT_RUN
-        It could have been run, and was not.
+        It has checks or a proof, which were not run.
     NOT_EXAMINED
-        Nothing here asks for it.
+        It has neither checks nor a proof in this column.
     """
 
     HOLDS = "holds"
@@ -59,7 +59,7 @@ class Outcome(enum.Enum):
     NOT_EXAMINED = "not examined"
 
 
-# From the one that decides a column to the one that does so least.
+# The first outcome in this order that a part has is the column's.
 _ORDER = (
     Outcome.REFUTED,
     Outcome.FAILS,
@@ -77,7 +77,7 @@ MISSED = (Outcome.REFUTED, Outcome.FAILS, Outcome.DIFFERS)
 
 @dataclass(frozen=True)
 class Absent:
-    """A check at a level that gave no number.
+    """A check without a number at a level.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class Absent:
     why : str
         The reason, in words.
     time : float or None
-        When the training stopped, in steps.
+        Step at which training stopped.
     """
 
     check: str
@@ -104,22 +104,22 @@ class Part:
     Attributes
     ----------
     says : str
-        What is checked, as a noun.
+        The checked quantity, as a noun.
     outcome : Outcome
     size : float or None
-        The largest error; None of a proof, and of what was not run.
+        The largest error; None for a proof, or if nothing was run.
     share : bool
-        Whether the size is a share of places with the wrong sign.
+        True if the size is a share of wrong signs.
     settings, levels : tuple of str
-        Where it was measured.
+        Settings and levels of the measurements.
     clauses : str
-        How many of the statement's clauses a proof is of, in words; empty if it is of all.
+        Number of clauses that a proof covers, in words; empty if it covers all.
     beyond : bool
-        Whether it is of what holds beyond the printed form, under assumptions of its own.
+        True for a form that goes beyond the printed one, under its own assumptions.
     unmet : tuple of (str, float), optional
-        Of what was not met: an assumption that failed, with its margin, at the setting that came nearest.
+        For `NOT_MET`: a broken assumption and its margin, at the setting that breaks the fewest.
     stopped : float, optional
-        When the training stopped, in steps.
+        Step at which training stopped.
     """
 
     says: str
@@ -135,7 +135,7 @@ class Part:
 
     @property
     def by(self) -> str:
-        """How far it misses, for a sentence."""
+        """The size of the miss, for a sentence."""
         if self.size is None:
             return ""
         if not math.isfinite(self.size):
@@ -146,7 +146,7 @@ class Part:
 
     @property
     def why(self) -> str:
-        """Circumstances of a part that differs, was not met or stopped, for a sentence."""
+        """Explanation of a part that differs, was not met or stopped, for a sentence."""
         if self.outcome is Outcome.DIFFERS:
             return "a remark"
         if self.unmet is not None:
@@ -166,15 +166,15 @@ class Column:
     ----------
     name : str
     parts : tuple of Part
-        For each check that is asked there, and for the proof.
+        One for each check of the column, and one for the proof.
     scope : str
-        Where it is so, where that is not the settings: of a refuted conjecture.
+        For a refuted conjecture: where it is refuted.
     reason : str
-        Why nothing was found, where nothing was.
+        The reason why the column is empty.
     about : str
-        What the outcome is of, where that is not the statement: of a refuted conjecture.
+        For a refuted conjecture: the subject of the outcome, such as "what refutes it".
     where : str
-        In place of `COLUMNS`, the words before what was found: of a paper that we have not in print.
+        For a paper that we do not have in print: the words that replace the name from `COLUMNS`.
     """
 
     name: str
@@ -186,15 +186,14 @@ class Column:
 
     @property
     def title(self) -> str:
-        """Name of the column on a page of this statement alone."""
+        """Name of the column on a page about this statement alone."""
         return self.where or self.name
 
     @property
     def outcome(self) -> Outcome:
-        """The worst of its parts.
+        """The outcome of the worst part.
 
-        A sharper part that holds never hides one that fails, and one of what holds beyond the printed form none whose
-        hypothesis was not met.
+        Parts beyond the printed form do not count as holding if a hypothesis of the printed form was not met.
         """
         outcomes = {part.outcome for part in self.parts}
         if Outcome.NOT_MET in outcomes and all(part.beyond for part in self.parts if part.outcome is Outcome.HOLDS):
@@ -203,7 +202,7 @@ class Column:
 
     @property
     def deciding(self) -> tuple[Part, ...]:
-        """The parts that made the outcome what it is."""
+        """The parts with the column's outcome."""
         return tuple(part for part in self.parts if part.outcome is self.outcome)
 
     @property
@@ -214,7 +213,7 @@ class Column:
 
     @property
     def words(self) -> str:
-        """For a table: the outcome, with how far it misses and the scope."""
+        """The outcome for a table, with the size of a miss and the scope."""
         size = self.size
         missed = self.outcome in MISSED and size is not None
         by = f" {size.by}" if missed and size is not None else ""
@@ -225,7 +224,7 @@ class Column:
 
     @property
     def under(self) -> str:
-        """The words under the column's name in a table of several papers, with what is meant where that differs."""
+        """Words for a table of several papers; they begin with ``where`` if it is set."""
         return f"{self.where}: {self.words}" if self.where else self.words
 
     def as_dict(self) -> dict[str, object]:
@@ -253,7 +252,7 @@ class Column:
 
 @dataclass(frozen=True)
 class _Measured:
-    """Findings of a run on a statement: its rows by check, and what gave no number."""
+    """Results of a run on a statement: its rows by check, and checks without a number."""
 
     rows: dict[Check, list[Row]]
     absent: Sequence[Absent]
@@ -261,7 +260,7 @@ class _Measured:
     ran: bool
 
     def part(self, check: Check, levels: Sequence[str], *, printed: bool) -> Part:
-        """The finding of a check at some levels."""
+        """The part for a check at some levels."""
         says, beyond = check.says or check.name, check.suffices is not None
         of_levels = [row for row in self.rows[check] if row.level in levels]
         rows = [row for row in of_levels if self.everywhere or row.inside]
@@ -283,7 +282,7 @@ class _Measured:
 
 
 def _unmet(rows: Sequence[Row]) -> tuple[str, float] | None:
-    """The assumption of the least margin, at the first setting that breaks the fewest."""
+    """The assumption with the least margin, at the first setting that breaks the fewest."""
     known = [row.margins for row in rows if row.margins]
     nearest = min(known, key=lambda margins: sum(not margin >= 1 for margin in margins.values()), default=None)
     return None if nearest is None else min(nearest.items(), key=lambda entry: entry[1])
@@ -303,18 +302,18 @@ def four_columns(
     ----------
     statement : Statement
     rows : sequence of Row
-        Those of an audit, of this statement. A part with rows outside its assumptions alone is not met.
+        The statement's rows in an audit. A part with rows outside its assumptions only is not met.
     proofs : sequence of Label
-        What its proofs prove in the same run; none where they were not run.
+        Labels of its proofs from the same run; empty if they were not run.
     everywhere : bool
-        Whether rows outside the assumptions count as those inside do.
-    absent : sequence of Absent
-        Checks that gave no number.
+        Count rows outside the assumptions, too.
+        absent : sequence of Absent
+            Checks without a number.
     """
     every = tuple(level for check in statement.checks for level in check.levels)
-    # A statement from elsewhere has one column for all its levels.
+    # A statement from outside has one column for all its levels.
     levels = layout.columns(statement.paper)
-    if not any(levels.values()):  # of a paper that is not in the table
+    if not any(levels.values()):  # the paper is unknown
         levels |= {"theory": every}
     by_check = {check: [row for row in rows if row.check == check.name] for check in statement.checks}
     measured = _Measured(by_check, absent, everywhere, bool(rows or proofs))
@@ -332,7 +331,7 @@ def four_columns(
 
 
 def _printed(statement: Statement, measured: _Measured, proofs: Sequence[Label]) -> Column:
-    """Result of the printed form, or of the one in our source of the paper, where the statement should hold."""
+    """The column for the printed form, or for the form in our source of the paper."""
     if statement.own:
         return Column(PRINTED, reason="it is ours, and nothing is printed")
     form = statement.source.form
@@ -350,7 +349,7 @@ def _printed(statement: Statement, measured: _Measured, proofs: Sequence[Label])
     parts = tuple(
         _classed(statement, check, measured)
         for check in measured.rows
-        if check.expected and check.suffices is None  # or what holds beyond the printed form
+        if check.expected and check.suffices is None  # else a form beyond the printed one
     )
     if statement.corrected is None:
         return Column(PRINTED, (*parts, *_proved(statement, proofs)), where=where)
@@ -361,14 +360,14 @@ def _printed(statement: Statement, measured: _Measured, proofs: Sequence[Label])
 
 
 def _classed(statement: Statement, check: Check, measured: _Measured) -> Part:
-    """The finding on what is printed: no failure where the corrected form holds and the errata have a remark alone."""
+    """The part for a printed form. It differs, rather than fails, if the errata have only a remark on it."""
     printed, corrected = (measured.part(check, check.expected, printed=form) for form in (True, False))
     remarked = corrected.outcome is Outcome.HOLDS and not statement.accuses(check)
     return replace(printed, outcome=Outcome.DIFFERS) if remarked and printed.outcome is Outcome.FAILS else printed
 
 
 def _parts(measured: _Measured, levels: Sequence[str]) -> Iterable[Part]:
-    """Findings of each check at the levels of a column, in the form that the register stands for."""
+    """A part for each check at the levels of a column, in the register's own form."""
     for check in measured.rows:
         asked = [level for level in levels if level in check.levels]
         wanted = [level for level in asked if level in check.expected] or asked

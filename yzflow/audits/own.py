@@ -1,4 +1,4 @@
-"""A statement at a reader's own data and training: the register's checks there, with the margins of the assumptions."""
+"""Checks of the register at a reader's own data and training, with margins of the assumptions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["OwnCase", "made", "measure", "own_case"]
 
 
 def made(paper: str, given: Mapping[str, Any]) -> OwnCase:
-    """Settings that a paper makes of a reader's data and training; ValueError if it takes none."""
+    """The case that a paper makes from a reader's data and training; ValueError if it takes none."""
     make = part_of(paper, "own")
     if make is None:
         raise checks.reject("data", f"be left out for {paper}, whose checks make their own", "data")
@@ -43,15 +43,14 @@ def own_case(statement: Statement, *, level: str | None, **given: Any) -> OwnCas
     ----------
     statement : Statement
     level : str, optional
-        One level. Default: those that the paper names.
+        One level. Default: the levels that the paper names.
     **given
-        Data, rates and training, as for `yzflow.check`; those that are None are left out.
+        Data, rates and training, as for `yzflow.check`; None means left out.
 
     Raises
     ------
     ValueError
-        If an argument is invalid, the paper's checks take no data from elsewhere, or the statement is not asked at the
-        level.
+        If an argument is invalid, the paper takes no data from readers, or the statement has no check at the level.
     """
     of_checks = {name for check in statement.checks for name in check.levels}
     case = made(statement.paper, given)
@@ -69,10 +68,10 @@ def own_case(statement: Statement, *, level: str | None, **given: Any) -> OwnCas
 def measure(
     statement: Statement, case: OwnCase, *, seed: int
 ) -> tuple[list[Row], OwnCase, tuple[Absent, ...], tuple[str, ...]]:
-    """The rows of a statement's checks at the setting, with its margins and what the statement says of it; the checks
-    that gave no number, and modules from outside.
+    """Run a statement's checks at a reader's setting.
 
-    A row is inside only if the training is that of the paper, too. What is not run has assumptions all the same.
+    Returns the rows, the case with margins and forecast, checks without a number, and modules from outside. A row is
+    inside the assumptions only if the training is the paper's, too. Checks that are not run still have margins.
     """
     runs = audit.Simulations(case.setting, seed=seed)
     rows: list[Row] = []
@@ -111,7 +110,7 @@ def measure(
 
 
 def _absent(check: Check, level: str, error: Exception, *, ran: bool) -> Absent:
-    """Why a check gave no number: training stopped, was refused, or has nothing that the check speaks of."""
+    """The reason why a check gave no number: training stopped or was refused, or there was nothing to compare."""
     why = str(error).splitlines()[0]
     if isinstance(error, (IntegrationError, DivergenceError)):
         time = error.time if isinstance(error, IntegrationError) else error.step
@@ -120,7 +119,7 @@ def _absent(check: Check, level: str, error: Exception, *, ran: bool) -> Absent:
 
 
 class _Asked(Exception):
-    """A check asks for a setting."""
+    """Raised as soon as a check reads its setting."""
 
 
 class _NoRuns:
@@ -129,7 +128,7 @@ class _NoRuns:
 
 
 def _asks(check: Check, level: str) -> bool:
-    """Whether a check looks at the setting that it is given."""
+    """True if a check reads its setting; other checks bring their own examples."""
     try:
         for form in (check.printed, check.corrected):
             if form is not None:

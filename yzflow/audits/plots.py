@@ -25,7 +25,7 @@ _FLOOR = 1e-12
 def audit_errors(report: Table, statement: str | None = None) -> Figure:
     """Error of each check of one statement, by setting and level; filled inside the assumptions, open outside.
 
-    Where there is a corrected form, its error is shown. Errors below 1e-12 are drawn there, and errors above 20 at 20.
+    The corrected form is shown if there is one. Errors are clipped to between 1e-12 and 20.
 
     Parameters
     ----------
@@ -60,14 +60,14 @@ def audit_errors(report: Table, statement: str | None = None) -> Figure:
 def statement_errors(report: Table, statement: str | None = None, ax: Axes | None = None) -> Axes:
     """Errors of the printed and the corrected form of each statement, or of each check of one statement.
 
-    The largest error over the levels and settings where the statement should hold, in units of the tolerance of its
-    check: what is expected is an error left of the line at 1. Errors below 1e-6 and above 1e6 are drawn there.
+    Each point is the largest error over levels and settings where the statement should hold, in units of the check's
+    tolerance; it should lie left of the line at 1. Errors are clipped to between 1e-6 and 1e6.
 
     Parameters
     ----------
     report : yzflow.audits.report.AuditReport
     statement : str, optional
-        Id in the register, whose checks are drawn. Default: all statements that have rows.
+        Draw the checks of the statement with this id. Default: draw all statements with rows.
     ax : matplotlib Axes, optional
         Default: new ones.
     """
@@ -84,7 +84,7 @@ def statement_errors(report: Table, statement: str | None = None, ax: Axes | Non
     if made:
         ax.figure.set_size_inches(8, 1.8 + 0.22 * len(errors))
     sources = {source.source.short for source in report.statements if statement in (None, source.id)}
-    names = {"printed": sources.pop()} if len(sources) == 1 else {}  # of one paper that we have not in print
+    names = {"printed": sources.pop()} if len(sources) == 1 else {}  # one paper, which we do not have in print
     forms = (("printed", VERMILION, "s", "none"), ("corrected", BLUE, "o", BLUE))
     for form, colour, marker, fill in forms:
         places = [(height, of_row[form]) for height, of_row in enumerate(errors.values()) if form in of_row]
@@ -112,7 +112,7 @@ def statement_errors(report: Table, statement: str | None = None, ax: Axes | Non
 
 
 def _in_tolerances(error: float, tolerance: float) -> float:
-    """An error as a multiple of its tolerance, which may be zero; infinite if the error is no number."""
+    """An error as a multiple of its tolerance; infinite if the error is NaN, or not zero at tolerance zero."""
     if math.isnan(error) or tolerance == 0:
         return 0.0 if error == 0 else math.inf
     return error / tolerance

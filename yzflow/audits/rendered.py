@@ -1,4 +1,4 @@
-"""Findings, rendered: a table for a terminal, for Markdown and for a page, and facts as JSON."""
+"""Tables for a terminal, for Markdown and for HTML, and facts as JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["as_json", "columns", "html_table", "markdown_table"]
 
 
 def as_json(facts: object, *, said: bool = False) -> str:
-    """Facts as JSON, where null stands for a number that is not finite; or a word, if it is to be ``said``."""
+    """Facts as JSON. A number that is not finite becomes null, or a word if ``said``."""
 
     def plain(fact: object) -> object:
         if isinstance(fact, Mapping):
@@ -25,7 +25,7 @@ def as_json(facts: object, *, said: bool = False) -> str:
 
 
 def columns(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Rows under each other, each column as wide as it needs to be."""
+    """Rows as aligned lines for a terminal."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
     return [f"  {line.rstrip()}" for line in lines]
@@ -38,9 +38,9 @@ def markdown_table(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def html_table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str, *, bad: Sequence[bool] = ()) -> str:
-    """A table of HTML from cells of HTML; the roles keep it one where a narrow page shows its rows as cards."""
+    """An HTML table from cells of HTML. Roles keep it a table for screen readers where CSS shows rows as cards."""
     heads = "".join(f"<th role='columnheader' scope='col'>{name}</th>" for name in head)
-    head = [re.sub(r"<[^>]*>", "", name) for name in head]  # a card's heads are attributes
+    head = [re.sub(r"<[^>]*>", "", name) for name in head]  # attributes hold no tags
     lines = []
     for i, row in enumerate(rows):
         first, *rest = (f"data-head='{name}'" for name in head)

@@ -38,16 +38,15 @@ class AuditReport:
     ----------
     table : list of Row
     statements : tuple of Statement
-        What was audited.
+        The audited statements.
     labels_of_proofs : dict
-        Statement -> what the symbolic proof of each of its clauses proves, with the names of expressions that it could
-        not decide.
+        Statement -> label of the symbolic proof of each clause, with the names of undecided expressions.
     enclosed : tuple of EnclosedFlow
-        The flows that were enclosed in balls, or could not be.
+        The outcome for each flow that was to be enclosed.
     call : mapping
         The arguments of `yzflow.audit`.
     modules : tuple of str
-        Of the fields from outside (`yzflow.register_field`) that it was measured on.
+        Modules of the fields from outside (`yzflow.register_field`) in the simulations.
     """
 
     table: list[Row]
@@ -59,7 +58,7 @@ class AuditReport:
 
     @property
     def proofs(self) -> dict[str, list[str]]:
-        """Statement -> names of the expressions that its symbolic proofs could not decide; empty lists are proofs."""
+        """Statement -> expressions that its symbolic proofs left undecided; an empty list is a complete proof."""
         return {
             name: [failure for label in labels for failure in label.failures]
             for name, labels in self.labels_of_proofs.items()
@@ -67,19 +66,19 @@ class AuditReport:
 
     @property
     def passed(self) -> bool:
-        """Whether every proof holds, and every statement that should hold in a setting does."""
+        """True if every proof holds, and every statement holds at the settings where it should."""
         return not any(self.proofs.values()) and not any(row.alarming for row in self.table)
 
     def labels(self, statement: Statement) -> tuple[Label, ...]:
-        """Grounds of the statement: of each clause its proof, each check and level where it should hold, and prose.
+        """The grounds of the statement: for each clause its proof, a label for each check and level, and prose.
 
-        A check's label has its largest error at a level, over all settings inside the assumptions.
+        The label of a check has its largest error at a level, over all settings inside the assumptions.
         """
         checks.instance("statement", statement, Statement)
         return tuple(label for clause in statement.clauses for label in self.labels_of(statement, clause))
 
     def labels_of(self, statement: Statement, clause: Clause) -> tuple[Label, ...]:
-        """Grounds of one clause of the statement."""
+        """The grounds of one clause of the statement."""
         checks.instance("statement", statement, Statement)
         checks.instance("clause", clause, Clause)
         proved = [label for label in self.labels_of_proofs.get(statement.id, ()) if label.clause == clause.name]
@@ -89,11 +88,11 @@ class AuditReport:
         return (*proofs, *(row.label for row in verdict_rows(rows)), *clause.in_words)
 
     def summary(self, statement: Statement) -> Label:
-        """The weakest needed part of what the statement rests on, or a part that fails."""
+        """The weakest ground that the statement needs, or a ground that fails."""
         return weakest(label for _, label in self.summaries(statement))
 
     def summaries(self, statement: Statement) -> list[tuple[Clause, Label]]:
-        """Each clause with the weakest needed part of what it rests on."""
+        """Each clause with the weakest ground that it needs."""
         checks.instance("statement", statement, Statement)
         labels = [(clause, weakest(self.labels_of(statement, clause))) for clause in statement.clauses]
         return [(clause, dataclasses.replace(label, clause=clause.name)) for clause, label in labels]
@@ -103,7 +102,7 @@ class AuditReport:
     ) -> tuple[Column, ...]:
         """The verdict on the statement as printed, in the theory, under the true gradient and in SGD.
 
-        ``everywhere`` looks at settings outside the assumptions, too; ``absent`` are checks that gave no number.
+        With ``everywhere``, settings outside the assumptions count, too; ``absent`` are checks without a number.
         """
         checks.instance("statement", statement, Statement)
         everywhere = checks.flag("everywhere", everywhere)
@@ -112,10 +111,10 @@ class AuditReport:
         return four_columns(statement, rows, proofs, everywhere=everywhere, absent=absent)
 
     def counts(self) -> dict[str, int]:
-        """How many statements and clauses there are, and how many statements are proved, and how far.
+        """Numbers of statements and clauses, and of statements by the extent of their proof.
 
-        ``all_sizes`` and ``fixed_sizes`` have a symbolic proof of every clause, ``some`` one of some clauses, ``none``
-        none; ``kernel``: clauses that a kernel has checked.
+        ``all_sizes`` and ``fixed_sizes``: every clause has a symbolic proof; ``some``: some clauses have one; ``none``:
+        no clause has one. ``kernel``: number of clauses that a kernel has checked.
         """
         counts: Counter[Trust | str] = Counter()
         for statement in self.statements:
@@ -137,7 +136,7 @@ class AuditReport:
         }
 
     def counted(self) -> str:
-        """How many of the statements are proved in all their clauses, and how far, as a sentence."""
+        """A sentence with the numbers of statements that are proved, by extent."""
         counts = self.counts()
         return (
             f"Of {counts['statements']} statements, which have {counts['clauses']} clauses, {counts['all_sizes']} have "
@@ -147,7 +146,7 @@ class AuditReport:
         )
 
     def decided(self) -> str:
-        """How many of the rows of the enclosed flows are decided in balls, as a sentence; nothing without any."""
+        """A sentence with the number of rows that balls decide; empty without enclosed flows."""
         if not self.enclosed:
             return ""
         levels = {(flow.setting, flow.level) for flow in self.enclosed}
@@ -162,10 +161,10 @@ class AuditReport:
         )
 
     def text(self) -> str:
-        """Grounds of each statement, and a line for each check and level.
+        """The grounds of each statement, then a line for each check and level.
 
-        The line shows the worst setting inside the assumptions: what the printed form does, what the corrected form
-        does, and what is expected of the form that the register stands for; then the worst setting outside.
+        The line has the largest errors of the printed and the corrected form inside the assumptions, the expected
+        error, and the verdict at the worst setting outside.
         """
         lines = [self.counted(), *([self.decided()] if self.enclosed else []), "", "What each statement rests on"]
         lines += columns([[statement.id, str(self.summary(statement))] for statement in self.statements])
@@ -194,7 +193,7 @@ class AuditReport:
         return "\n".join(lines)
 
     def environment(self) -> dict[str, str]:
-        """Everything that may have changed its bits, with the code of papers and of fields that are not ours."""
+        """Versions that may change bits of the result, and digests of code from outside."""
         modules = (*self.modules, *map(papers.home_of, self.statements))
         code = papers.code_of(*{statement.paper for statement in self.statements}, modules=modules)
         return environment() | ({"code": code} if code else {})
@@ -241,15 +240,15 @@ class AuditReport:
         return display.page("AuditReport", facts, inner if len(rows) <= display.ROWS else display.folded("all", inner))
 
     def plot(self, statement: str | None = None, *, ax: Axes | None = None, style: Style | None = None) -> Axes:
-        """Draw by how much each statement misses, printed and corrected apart, inside its assumptions.
+        """Draw the errors of each statement inside its assumptions, for the printed and the corrected form.
 
-        The error of a form is the largest over all levels and settings at which the statement should hold, in units
-        of the check's tolerance: to the left of the line at 1 a form does what is expected of it.
+        Each point is the largest error over levels and settings where the statement should hold, in units of the
+        check's tolerance; it should lie left of the line at 1.
 
         Parameters
         ----------
         statement : str, optional
-            Id in the register, whose checks are drawn. Default: all statements that were measured.
+            Draw the checks of the statement with this id. Default: draw all statements with rows.
         ax : matplotlib Axes, optional
             Default: new ones, of a figure of pyplot's.
         style : str or mapping, optional
@@ -272,13 +271,13 @@ class AuditReport:
             temporary.write_text(self.json() + "\n", encoding="utf-8")
 
     def to_html(self, path: str | os.PathLike) -> None:
-        """Write a self-contained page: each statement with its forms, errata, what it rests on and its table."""
+        """Write one HTML page that stands alone: each statement with its forms, errata, grounds and table."""
         with replacing(path) as temporary:
             temporary.write_text(_page(self), encoding="utf-8")
 
 
 def assumed(statement: Statement) -> list[str]:
-    """A sentence on what a statement assumes, and one for each clause or check that assumes more or less."""
+    """Sentences on the assumptions: one for the statement, and one for each clause or check that differs."""
     held = statement.assumes.items()
     return [f"{whose}: {'; '.join(texts) or 'nothing that its formula does not say'}." for whose, texts in held]
 

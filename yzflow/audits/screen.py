@@ -1,4 +1,4 @@
-"""A verdict on one screen: at most 100 columns and 40 lines, where what should hold and does not comes first."""
+"""A verdict on one screen of at most 100 columns and 40 lines, with failures first."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ __all__ = ["LINES", "WIDTH", "clipped", "outcomes", "screen"]
 WIDTH, LINES = 100, 40
 _MORE = " .."
 _FEWEST_ROWS = 4
-_SMALL = 1e-8  # below which an error is round-off
+_SMALL = 1e-8  # errors below are rounding
 
 
 def clipped(text: str, width: int = WIDTH) -> str:
-    """A line, or its first words with two points if it is too long."""
+    """A line, cut at a word and ended by two points if it is too long."""
     if len(text) <= width:
         return text
     short = text[: width - len(_MORE)]
@@ -32,7 +32,7 @@ def clipped(text: str, width: int = WIDTH) -> str:
 
 
 def screen(verdict: Examined, command: str) -> list[str]:
-    """The lines: what is said, what was found, what it rests on, margins, and the largest errors; then the command."""
+    """The lines: statement, outcome, grounds, margins, largest errors, and the command."""
     statement = verdict.statement
     lines = [clipped(f"{statement.id}. {statement.title}"), *_wrapped(statement.text, "", 2), ""]
     for name, formula in statement.forms:
@@ -58,7 +58,7 @@ def screen(verdict: Examined, command: str) -> list[str]:
 
 
 def outcomes(verdict: Sequence[Column], statement: Statement) -> list[str]:
-    """A line for each column of a verdict, and one for campaigns that tried to break the statement."""
+    """A line for each column of a verdict, and a line for campaigns that tried to break the statement."""
     width = max(15, *(len(column.title) + 3 for column in verdict))
     lines = {column.title: column.words for column in verdict}
     if campaigns := tried.tried(statement):
@@ -72,12 +72,12 @@ def _wrapped(text: str, head: str, most: int) -> list[str]:
 
 
 def _some(lines: list[str], most: int, what: str) -> list[str]:
-    """Lines, or the first ones with how many more there are in the place of the last."""
+    """At most this many lines; if there are more, the last says how many are left out."""
     return lines if len(lines) <= most else [*lines[: most - 1], f"  and {len(lines) - most + 1} {what} more"]
 
 
 def _short(label: Label) -> str:
-    """Grounds of a part; of a measured one the check, level and error alone."""
+    """A label in short; for a measurement its check, level and error only."""
     if label.failures or "check" not in label.scope:
         return str(label)
     scope = [f"{label.scope[name]}" for name in ("check", "level") if name in label.scope]
@@ -88,7 +88,7 @@ def _short(label: Label) -> str:
 
 
 def _least(margins: Mapping[str, Mapping[str, float]]) -> list[str]:
-    """A line for each assumption: its least margin, and at how many settings it is broken; those that are first."""
+    """A line for each assumption with its least margin and the number of settings that break it; broken ones first."""
     rows = []
     for text in dict.fromkeys(text for held in margins.values() for text in held):
         known = [held[text] for held in margins.values() if text in held]
@@ -99,7 +99,7 @@ def _least(margins: Mapping[str, Mapping[str, float]]) -> list[str]:
 
 
 def _errors(head: Sequence[str], rows: Sequence[VerdictRow], room: int) -> list[str]:
-    """The head and as many rows as there is room for; one that should hold and does not is never left out."""
+    """The head and as many rows as fit; an alarming row is never left out."""
     left_out = 0
     if len(rows) > room:
         alarming = sum(row.alarming for row in rows)

@@ -1,4 +1,4 @@
-"""Which statements survive which change of an assumption: every check of the register, asked under every option."""
+"""The survival table: every check of the register under every option of training."""
 
 from __future__ import annotations
 
@@ -64,51 +64,50 @@ def survival(
     progress: bool = False,
     workers: int = 1,
 ) -> xr.Dataset:
-    """Ask every check of the statements that speak of training under every option, and say what becomes of it.
+    """Measure every check on training under every option: does the statement survive the change?
 
-    Verdicts on flows, and on steps on the whole population, are facts of one run. Those on mini-batch runs are tests
-    over seeds, see `yzflow.audits.fates`: the probability that any check that as many runs are for as against gets a
-    verdict other than "undecided", anywhere in the table, is at most 5%.
+    A flow, or steps on the whole population, is one run, and its error gives the verdict. For mini-batch runs the
+    verdict is a test over seeds, with a family-wise error rate of at most 5% over the table, see `yzflow.audits.fates`.
 
     Parameters
     ----------
     statements : sequence of str or Statement, or Paper, optional
-        By id, by number, or themselves; all of one paper. Default: all that the first paper with options of training
-        measures on simulations; of ours only one has such options.
+        Statements of one paper, by id, by number or as objects. Default: all statements of the first paper with options
+        that are measured on training; of our papers only one has options.
     options : sequence of str, optional
         Names of options. Default: all.
     settings : sequence of mappings, optional
-        Your own, each with the arguments of `yzflow.check` that belong to data and rates: ``{"data": classes, "eta_z":
-        0.1, "t_end": 100}``. Default: the table's.
+        Your own settings, each with the arguments of `yzflow.check` for data and rates: ``{"data": classes, "eta_z":
+        0.1, "t_end": 100}``. Default: the paper's settings.
     quick : bool
-        Two settings, one inside all assumptions and one outside; and fewer seeds.
+        Run two settings only, one inside all assumptions and one outside, with fewer seeds.
     seed : int
         The first of the seeds.
     store : path-like or Store, optional
-        Where runs are kept: what is there is not run again by this version of yzflow, so that an interrupted table
-        goes on. Default: nowhere.
+        Store of the runs. Runs of this version of yzflow are read from it, so that an interrupted table goes on.
+        Default: keep nothing.
     progress : bool
         Show progress on standard error.
     workers : int
-        Processes; 1 runs in this one.
+        Number of processes; 1 means this one.
 
     Returns
     -------
     xarray.Dataset
-        Over ``check``, ``option``, ``setting``, ``level``: ``verdict`` and ``verdict_corrected``, the values of `Fate`,
-        of the statement as it stands and as it is under the option where such a form is known (else -1);
-        ``error``, in the form that the register stands for, and ``error_corrected``, the median over seeds;
-        ``late``, the same over the second half; ``holds_from`` and ``reversed_from``, times in SGD steps, infinite
-        for never; ``p`` and ``p_late`` of the tests; ``why`` a cell has no number. Coordinates: ``statement``,
-        ``tolerance`` and ``reversible`` of a check, ``text`` of an option, ``margin`` of the assumptions in a
-        setting at a level, the smallest one: they hold from one on. Attributes: seeds, alpha, number of tests.
+        Variables over ``check``, ``option``, ``setting``, ``level``. ``verdict``: the value of `Fate` for the
+        statement. ``verdict_corrected``: the value for its corrected form under the option, -1 if none is known.
+        ``error`` and ``error_corrected``: medians over seeds; ``late``: the same over second halves. ``holds_from`` and
+        ``reversed_from``: times in SGD steps, infinite for never. ``p`` and ``p_late``: p of the tests. ``why``: the
+        reason why a cell has no number. ``margin``: the smallest margin of the assumptions; they hold from 1 on.
+        Coordinates: ``statement``, ``tolerance`` and ``reversible`` of a check, ``text`` of an option. Attributes:
+        seeds, alpha, number of tests.
 
     Raises
     ------
     ValueError
         If a statement or an option is unknown, with the nearest ones, or a setting is invalid.
     RuntimeError
-        If a run failed for no reason that belongs to the option.
+        If a run failed for a reason other than the option.
 
     Examples
     --------
@@ -143,33 +142,33 @@ def survival(
 
 
 def versioned(run: Callable[[dict, int], Mapping[str, Any]], paper: str) -> Task:
-    """Task that is swept: of this version of yzflow and, for papers that are not ours, of their code."""
+    """The task for the sweep; its version includes yzflow's version and, for papers from outside, their code."""
     task = resolve(run)
     task = replace(task, version=f"{task.version} of yzflow {version.__version__}")
     code = _code(paper)
     if code:
-        # In a notebook, whose source is in no file, only their compiled form tells functions from others.
+        # Functions of a notebook have no source file, so their compiled form identifies them.
         code += json.dumps([field.origin for field in _fields()])
     return replace(task, version=f"{task.version} of {sha256(code.encode()).hexdigest()[:16]}") if code else task
 
 
 def _code(paper: str) -> str:
-    """Whose code a paper that is not ours is, and the fields from outside, since its settings may name any of them."""
+    """Code of a paper from outside and of fields from outside, which its settings may name; empty for our papers."""
     code = papers.code_of(paper)
     return papers.code_of(paper, modules=[field.module for field in _fields()]) if code else ""
 
 
 def _fields() -> list[Field]:
-    """Fields from outside that are registered here."""
+    """Registered fields from outside."""
     return [entry.field for _, entry in sorted(SYSTEMS.items()) if entry.field is not None]
 
 
-# The readers' settings of this process, by paper and name.
+# (paper, name) -> a reader's setting in this process.
 _OWN: dict[tuple[str, str], Any] = {}
 
 
 def _own(room: Room, settings: Sequence[Mapping[str, Any]], workers: int) -> list[Any]:
-    """A reader's settings. Their names have a hash of what they are, since runs are kept by these names."""
+    """A reader's settings. Their names include a hash of their content, since runs are stored by name."""
     if workers != 1:
         raise checks.reject("workers", "be 1 with `settings`, which other processes do not have", workers)
     given = checks.listed("settings", settings, "be a list of mappings")
@@ -199,12 +198,12 @@ def _all(room: Room) -> tuple[Asked, ...]:
         for statement in statements.REGISTER.values()
         if statement.paper == room.paper and statement.number not in room.left_out
         for check in statement.checks
-        if levels & set(check.levels) and check.suffices is None  # which is another check, under other assumptions
+        if levels & set(check.levels) and check.suffices is None  # else a check of its own, under other assumptions
     )
 
 
 def _asked(names: Sequence[Any] | Paper | None) -> tuple[Room, list[Asked]]:
-    """The checks of these statements, which are all of one paper: by default the first that has rows."""
+    """The checks of the named statements, all of one paper. Default: the first paper with options."""
     rooms = _rooms()
     if names is None:
         room = next(iter(rooms.values()), None)
@@ -229,7 +228,7 @@ def _asked(names: Sequence[Any] | Paper | None) -> tuple[Room, list[Asked]]:
 
 
 def _chosen(names: Sequence[Any] | Paper, measured: Sequence[Statement]) -> list[Statement]:
-    """The statements that are named; a number that one of several papers measures on training is that one's."""
+    """The named statements. A number goes to the only paper that measures it on training, if there is one."""
     if isinstance(names, Paper):
         return list(names.statements)
     chosen = []
@@ -244,7 +243,7 @@ def _chosen(names: Sequence[Any] | Paper, measured: Sequence[Statement]) -> list
 
 
 def _named(name: str, given: Sequence[str] | None, known: Sequence[str]) -> list[str]:
-    """Names of ``known`` that are asked for, in their order; ValueError with the nearest ones for another."""
+    """The given names in the order of ``known``; ValueError with the nearest names if one is unknown."""
     if given is None:
         return list(known)
     names = checks.listed(name, given, f"be a list of {name}")
@@ -257,11 +256,11 @@ def _named(name: str, given: Sequence[str] | None, known: Sequence[str]) -> list
     return [entry for entry in known if entry in names]
 
 
-# One option at one level in one setting
+# Runs of one option at one level and setting
 
 
 def _run(configuration: dict, seed: int) -> dict[str, xr.DataArray]:
-    """All checks of the paper under an option, in a setting, at a level: the errors of each draw."""
+    """Errors of all checks of the paper for each draw, under one option, in one setting, at one level."""
     room = _rooms()[configuration["paper"]]
     option = next(option for option in room.options if option.name == configuration["option"])
     brought = _OWN.get((room.paper, configuration["setting"]))
@@ -308,20 +307,20 @@ def load(path: str | os.PathLike) -> xr.Dataset:
     Raises
     ------
     ValueError
-        If a byte of the file is not as it was written, or it holds something else.
+        If the file is damaged, or holds something else.
     FileNotFoundError
-        If there is none.
+        If there is no such file.
     """
     return load_dataset(path, FORMAT, "a survival table")
 
 
 def label(table: xr.Dataset, **cell: str) -> Label:
-    """Grounds of a verdict of the table: the cell of these labels (check, option, setting, level).
+    """The label of one verdict of the table; ``cell`` names its check, option, setting and level.
 
     Raises
     ------
     ValueError
-        If the cell was not asked.
+        If the cell has no verdict.
     """
     checks.instance("table", table, xr.Dataset)
     for name in ("check", "option", "setting", "level"):

@@ -1,4 +1,4 @@
-"""The survival table in words, for a terminal, and as data, for a machine."""
+"""The survival table as text for a terminal, and as data for JSON."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from yzflow.audits.survival import label
 
 __all__ = ["counted", "facts", "fates", "legend", "rescued", "text", "texts"]
 
-# With more options than these a cell is a sign, and no words.
+# Tables with more options show signs in place of words.
 _WORDS_UP_TO = 4
 
 
 def fates(table: xr.Dataset, name: str = "verdict", **cell: str) -> list[Fate]:
-    """The verdicts of a part of the table, in its order."""
+    """The verdicts of a part of the table, in order."""
     return [Fate(int(value)) for value in table[name].sel(cell).values.ravel()]
 
 
 def counted(table: xr.Dataset) -> str:
-    """How many cells have which verdict, as a sentence."""
+    """A sentence with the number of cells for each verdict."""
     known = [fate for fate in fates(table) if fate is not Fate.NOT_ASKED]
     shares = [f"{known.count(fate)} {fate.words}" for fate in Fate if fate in known]
     tests = f"; {table.attrs['tests']} tests over {table.attrs['seeds']} seeds, family-wise error rate "
@@ -32,7 +32,7 @@ def counted(table: xr.Dataset) -> str:
 
 
 def _parts(table: xr.Dataset) -> Iterator[tuple[str, str, xr.Dataset]]:
-    """The settings and levels at which anything was asked, with the checks that were."""
+    """Settings and levels with verdicts, each with the table of its checks."""
     for setting in table["setting"].values.tolist():
         for level in table["level"].values.tolist():
             grid = table.sel(setting=setting, level=level)
@@ -52,7 +52,7 @@ def _cell(fate: Fate, corrected: Fate, error: float, own_error: float, words: bo
 
 
 def rescued(fate: Fate, corrected: Fate) -> bool:
-    """Whether the option's own form holds where the statement as it stands does not, or only later."""
+    """True if the form corrected for the option holds where the statement fails, or holds earlier."""
     return corrected in (Fate.HOLDS, Fate.LATER) and fate not in (Fate.HOLDS, corrected)
 
 
@@ -78,7 +78,7 @@ def legend() -> str:
 
 
 def text(table: xr.Dataset) -> str:
-    """A table for each setting and level: words and errors for few options, signs for many."""
+    """A table for each setting and level, with words and errors for few options, and signs for many."""
     words = table.sizes["option"] <= _WORDS_UP_TO
     lines = [counted(table), ""]
     lines += columns([[str(i), name, text] for i, (name, text) in enumerate(texts(table), 1)])
@@ -89,12 +89,12 @@ def text(table: xr.Dataset) -> str:
 
 
 def texts(table: xr.Dataset) -> list[tuple[str, str]]:
-    """Options with what they are."""
+    """(name, description) of each option."""
     return list(zip(table["option"].values.tolist(), table["text"].values.tolist(), strict=True))
 
 
 def facts(table: xr.Dataset) -> dict[str, object]:
-    """For JSON: what was asked, and every cell with its verdicts, numbers and label."""
+    """The table for JSON: each cell with its verdicts, numbers and label."""
     cells: list[dict[str, object]] = []
     for setting, level, grid in _parts(table):
         for name in grid["check"].values.tolist():

@@ -1,4 +1,4 @@
-"""Campaigns on the statements of a paper: a table, which audits and checks show beside each statement."""
+"""Table of the campaigns that tried to break a paper's statements; audits and checks show it."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from yzflow.parts import part_of
 
 @dataclass(frozen=True)
 class Row:
-    """A campaign inside all assumptions of a statement at a level.
+    """A campaign on a statement at one level, inside all assumptions.
 
     Attributes
     ----------
     statement, level : str
     examples, violations : int
-        Settings that were asked, and blocks of them in which one violates the statement.
+        Number of settings, and number of blocks of settings with a violation.
     share : float
-        Of a tolerance, the largest that an error takes.
+        The largest error, as a share of its tolerance.
     setting : str
-        Where that is.
+        The setting of the largest error.
     alarms : float or None
-        A bound on the number of false alarms that such a campaign has on average; None where no bound is known.
+        A bound on the expected number of false alarms; None if no bound is known.
     seed : int
     version : str
-        Of yzflow.
+        Version of yzflow.
     asked : str
-        Hash of what was asked: the names of the checks, their tolerances and their assumptions.
+        Hash of the names of the checks, their tolerances and their assumptions.
     """
 
     statement: str
@@ -52,7 +52,7 @@ class Row:
 
 
 def asked(statement: Statement, level: str) -> str:
-    """Hash of what a campaign asks of a statement at a level."""
+    """Hash of the checks of a statement at a level, with tolerances and assumptions."""
     parts = [
         [
             check.name,
@@ -67,7 +67,7 @@ def asked(statement: Statement, level: str) -> str:
 
 
 def write(path: str | os.PathLike, rows: Iterable[Row]) -> None:
-    """Put rows into a table, in the place of those of the same statement and level."""
+    """Put rows into a table; they replace rows of the same statement and level."""
     path = Path(checks.path("path", path))
     table = {(row.statement, row.level): row for row in (load(path) if path.exists() else ())}
     table |= {(row.statement, row.level): row for row in rows}
@@ -100,8 +100,8 @@ def _typed(given: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def tried(statement: Statement) -> tuple[Row, ...]:
-    """The rows of a statement of the register in its paper's table, if they asked what it says now."""
-    if statements.REGISTER.get(statement.id) is not statement:  # another one of the same name
+    """The rows of a statement in its paper's table; rows from before a change of its checks do not count."""
+    if statements.REGISTER.get(statement.id) is not statement:  # a different statement with this id
         return ()
     table = part_of(statement.paper, "tried") or ()
     return tuple(row for row in table if row.statement == statement.id and row.asked == asked(statement, row.level))
@@ -112,7 +112,7 @@ def _within(share: float) -> bool:
 
 
 def words(rows: Iterable[Row]) -> str:
-    """The rows in a few words: how many settings, at which levels, how many violate, and the worst; or "-"."""
+    """The rows in a few words: numbers of settings and violations, and the worst share; "-" without rows."""
     of_all = list(rows)
     if not of_all:
         return "-"

@@ -1,4 +1,4 @@
-"""Verdicts on a statement from numbers, and the rows of the audit that hold them."""
+"""Verdicts from errors, and the rows of the audit."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _EXACT = 1e-8
 
 
 class Verdict(enum.IntEnum):
-    """Whether a statement holds, from best to worst.
+    """Verdict on a statement, from best to worst.
 
     Attributes
     ----------
     EXACT
-        As printed, up to rounding.
+        The printed form holds up to rounding.
     WITHIN
-        As printed, within the tolerance.
+        The printed form holds within the tolerance.
     CORRECTED
-        Not as printed, but in the corrected form.
+        The corrected form holds, the printed form does not.
     FAILS
-        In no form that the register has.
+        No form in the register holds.
     """
 
     EXACT = 0
@@ -38,14 +38,14 @@ class Verdict(enum.IntEnum):
 
 
 def judge(error: float | None, tolerance: float) -> Verdict:
-    """The verdict on one form of a statement, from its error; one that is missing or no number fails."""
+    """The verdict on one form of a statement, from its error; None and NaN fail."""
     if error is None or not math.isfinite(error) or error > tolerance:
         return Verdict.FAILS
     return Verdict.EXACT if error <= _EXACT else Verdict.WITHIN
 
 
 def verdict(printed: float, corrected: float | None, tolerance: float) -> Verdict:
-    """The verdict on a statement, from the errors of the printed and, where there is one, the corrected form."""
+    """The verdict on a statement, from the errors of its printed and corrected forms."""
     as_printed = judge(printed, tolerance)
     if as_printed is Verdict.FAILS and judge(corrected, tolerance) is not Verdict.FAILS:
         return Verdict.CORRECTED
@@ -53,7 +53,7 @@ def verdict(printed: float, corrected: float | None, tolerance: float) -> Verdic
 
 
 def amount(error: float, tolerance: float = math.inf) -> str:
-    """A relative error for people: in per cent up to ten, then as a multiple; never rounded across the tolerance."""
+    """A relative error in words: per cent below ten, then a multiple; never rounded across the tolerance."""
     if not math.isfinite(error):
         return "an undefined amount" if math.isnan(error) else "an amount where zero is expected"
     if error >= 10:
@@ -64,7 +64,7 @@ def amount(error: float, tolerance: float = math.inf) -> str:
 
 
 def describe(error: float | None, tolerance: float) -> str:
-    """Word for one form in a table: "exact", "within 2%", "misses by 50%", or "-" where there is no such form."""
+    """Words for one form in a table: "exact", "within 2%", "misses by 50%", or "-" for a missing form."""
     if error is None:
         return "-"
     outcome = judge(error, tolerance)
@@ -85,17 +85,17 @@ class Row:
     margins : dict
         The margin of each assumption.
     printed, corrected : float or None
-        Errors of the two forms (None where there is no second form).
+        Errors of the two forms (None if there is no second form).
     tolerance : float
-        Up to which error a form counts as holding.
+        Largest error that counts as holding.
     expected : bool
         Whether the statement should hold here.
     label : Label
-        What was measured or enclosed here, with its scope.
+        Label of the measurement or enclosure, with its scope.
     decided : Decided or None
-        What balls say of every time; None where nothing was enclosed, or the check has no claim for them.
+        Decision of ball arithmetic for every time; None if nothing was enclosed, or the check has no claim for it.
     refuted : bool
-        Whether they prove it false within the time that was measured.
+        True if balls prove the check false within the measured time.
     """
 
     statement: str
@@ -119,17 +119,17 @@ class Row:
 
     @property
     def error(self) -> float:
-        """Error of the form that the register stands for: the corrected one where there is one."""
+        """Error of the corrected form if there is one, else of the printed form."""
         return self.printed if self.corrected is None else self.corrected
 
     @property
     def alarming(self) -> bool:
-        """A statement that should hold and does not, in the form that the register stands for."""
+        """True if the statement should hold here and fails, in its corrected form if it has one."""
         return self.expected and (self.refuted or judge(self.error, self.tolerance) is Verdict.FAILS)
 
     @property
     def words(self) -> str:
-        """The verdict for people, with the number that belongs to it."""
+        """The verdict in words, with its error."""
         if self.verdict is Verdict.EXACT:
             return "holds exactly"
         if self.verdict is Verdict.WITHIN:
@@ -138,7 +138,7 @@ class Row:
 
     @property
     def forms(self) -> tuple[str, str, str]:
-        """Words for the printed form, the corrected one and what is expected, for three columns."""
+        """Words for three columns: printed form, corrected form, expectation."""
         return _forms([self])
 
     def as_dict(self) -> dict[str, object]:
@@ -155,7 +155,7 @@ class Row:
 
 
 class Table(Protocol):
-    """An object with rows, as `yzflow.AuditReport` is."""
+    """An object with rows and statements, such as `yzflow.AuditReport`."""
 
     @property
     def table(self) -> Sequence[Row]: ...
@@ -166,7 +166,7 @@ class Table(Protocol):
 
 @dataclass(frozen=True)
 class VerdictRow:
-    """One row of a verdict: a check at a level, over all settings.
+    """A check at one level, over all settings.
 
     Attributes
     ----------
@@ -174,7 +174,7 @@ class VerdictRow:
     rows : tuple of Row
         One for each setting.
     everywhere : bool
-        Whether settings outside the assumptions count as those inside do.
+        Count settings outside the assumptions, too.
     """
 
     statement: str
@@ -188,18 +188,18 @@ class VerdictRow:
 
     @property
     def alarming(self) -> bool:
-        """A setting at which the statement should hold and does not."""
+        """True if the statement fails at a setting where it should hold."""
         return any(row.alarming for row in self.rows)
 
     @property
     def words(self) -> list[str]:
-        """The check, the level, the largest error of each form, what is expected, and the verdict outside."""
+        """The check, the level, the largest error of each form, the expectation, and the verdict outside."""
         flag = " <- should hold" if self.alarming else ""
         return [self.check, self.level, *_forms(self._where(True)), _worst(self._where(False)) + flag]
 
     @property
     def in_balls(self) -> str:
-        """Findings of balls inside the assumptions: the weakest and earliest, and how many settings they decide."""
+        """The weakest decision of balls inside the assumptions, and the number of settings that they decide."""
         inside = self._where(True)
         findings = [row.decided for row in inside if row.decided is not None]
         if not findings:
@@ -210,7 +210,7 @@ class VerdictRow:
 
     @property
     def label(self) -> Label:
-        """The weakest and worst label, of all settings; where all are enclosed, up to the earliest time of any."""
+        """The weakest label over all settings; enclosures reach to the earliest time among them."""
         shown = max(self.rows, key=lambda row: (row.alarming, row.label.trust, row.error))
         scope = dict(shown.label.scope)
         del scope["setting"]
@@ -220,7 +220,7 @@ class VerdictRow:
 
 
 def verdict_rows(table: Sequence[Row], *, everywhere: bool = False) -> list[VerdictRow]:
-    """The rows of each statement, check and level as one."""
+    """Rows merged over settings, one for each statement, check and level."""
     merged: dict[tuple[str, str, str], list[Row]] = {}
     for row in table:
         merged.setdefault((row.statement, row.check, row.level), []).append(row)
@@ -228,7 +228,7 @@ def verdict_rows(table: Sequence[Row], *, everywhere: bool = False) -> list[Verd
 
 
 def _forms(rows: Sequence[Row]) -> tuple[str, str, str]:
-    """The largest error of the printed form and of the corrected one, and what is expected, in words."""
+    """The largest errors of the printed and the corrected form, and the expectation, in words."""
     if not rows:
         return "-", "-", "nothing"
     tolerance = rows[0].tolerance
@@ -241,7 +241,7 @@ def _forms(rows: Sequence[Row]) -> tuple[str, str, str]:
 
 
 def _largest(errors: Sequence[float]) -> float:
-    """The largest error, where one that is no number is larger than any."""
+    """The largest error; NaN counts as the largest."""
     return max(errors, key=lambda error: (error != error, error))
 
 
@@ -254,5 +254,5 @@ def _worst(rows: Sequence[Row]) -> str:
 
 
 def claim(tolerance: float) -> str:
-    """Expectation of a form that should hold."""
+    """The expectation in words: "exact" or "within 2%"."""
     return "exact" if tolerance <= _EXACT else f"within {amount(tolerance)}"
