@@ -1,4 +1,4 @@
-"""The command that turns bad input into one line, the options that several have, and how they print."""
+"""Tools of all commands: errors as one line, shared options, printing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class _BadInput(click.ClickException):
 
 
 class Command(click.Command):
-    """A command whose bad input ends in one line and exit status 2, want of memory in 1, and Ctrl-C in 130."""
+    """A command that reports errors in one line. Exit status: 2 for bad input, 1 without memory, 130 for Ctrl-C."""
 
     def invoke(self, context: click.Context) -> Any:
         try:
@@ -44,13 +44,16 @@ class Command(click.Command):
 
 
 def beside_person(*named: str | None) -> None:
-    """Let a module that the person named be found beside them, after all others: a library may import its name."""
+    """Add the present folder to the end of the module path if an argument names a module.
+
+    At the end, since a library may import a module of the same name.
+    """
     if any(named) and os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())
 
 
 def read(data: str | Path, rule: str = "be a file that exists", **options: Any) -> Any:
-    """The data in a file that is named by ``--data``."""
+    """The data in the file after ``--data``."""
     from dynamics.data.reading import read_data
 
     if not Path(data).is_file():
@@ -59,7 +62,7 @@ def read(data: str | Path, rule: str = "be a file that exists", **options: Any) 
 
 
 def files_to_write(*paths: Path | None) -> None:
-    """Refuse what cannot be written before long work, and not after it; None stands for no file."""
+    """Refuse paths that cannot be written, before long work; None stands for no file."""
     from dynamics.support.files import writable
 
     for path in paths:
@@ -76,7 +79,7 @@ def print_facts(as_json: bool, facts: dict, lines: list[str]) -> None:
 
 
 def print_text(text: str, out: Path | None) -> None:
-    """Print a result, and write it to a file where that is asked for."""
+    """Print a result, and write it to ``out`` if given."""
     from dynamics.support.files import replacing
 
     click.echo(text)
@@ -87,7 +90,7 @@ def print_text(text: str, out: Path | None) -> None:
 
 
 def asked_for(context: click.Context, *names: str) -> list[str]:
-    """Options that a person wrote."""
+    """Options, among these names, that a person wrote."""
     return [name for name in names if context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT]
 
 
@@ -103,7 +106,7 @@ def of_paper(option: str, names: tuple[str, ...], paper: str | None) -> Any:
 
 
 class _Path(click.Path):
-    """A path; an empty word, which an unset variable of a shell leaves, is not the present folder."""
+    """A path. An empty word is refused: an unset variable of a shell would become the present folder."""
 
     def __init__(self, **rules: bool) -> None:
         super().__init__(path_type=Path, **rules)

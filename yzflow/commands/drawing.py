@@ -14,7 +14,7 @@ from yzflow.figure_settings import KEYWORDS, complete, refuse
 
 
 class _Figure(Command):
-    """The command whose help names the figures, which are looked up only then."""
+    """A command whose help lists the figures; they are looked up only for the help."""
 
     def format_epilog(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         from yzflow import listing
@@ -25,10 +25,10 @@ class _Figure(Command):
 
 
 def _origin(entry: dict[str, Any]) -> str:
-    """Which figures of the paper an entry of the list stands for, its study, what it shows, what trains its runs."""
+    """Description of a figure in a list: the paper's figures, study, content, and the command that trains its runs."""
     from yzflow.audits.screen import clipped
 
-    printed = entry["printed"] if entry["study"] else ""  # which has it in its name, if it is a paper's own
+    printed = entry["printed"] if entry["study"] else ""  # a paper's own figure has its number in the name
     where = ", ".join(filter(None, [printed, f"study {entry['study']}" if entry["study"] else ""]))
     said = clipped(f"{where}: {entry['line']}" if where else entry["line"])
     if entry["needs_data"]:
@@ -118,7 +118,7 @@ def explore(
 
 
 class _Example(Command):
-    """The command whose help names the examples, which are looked up only then."""
+    """A command whose help lists the examples; they are looked up only for the help."""
 
     def format_epilog(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         from yzflow import examples

@@ -1,8 +1,8 @@
 """Commands from signatures: the parameters of a function are the arguments and the options of its command.
 
-A parameter before the ``*`` is an argument, one after it is an option, and ``context`` is click's. Types and defaults
-are those of the signature. ``Annotated`` adds the text of the help; a word with two dashes, where an option is not
-called as its parameter is; a type of click; or a mapping of click's settings.
+A parameter before the ``*`` is an argument, a parameter after it is an option, and ``context`` is click's context.
+Types and defaults come from the signature. ``Annotated`` adds the help text; a word with two dashes, the option's name
+if it differs from the parameter's; a type of click; or a mapping of click's settings.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ OfPaper = Annotated[str | None, "Only of this paper, by its name; `yzflow papers
 def command(
     name: str | None = None, *, cls: type[Command] = Command, more: Sequence[click.Parameter] = (), **settings: Any
 ) -> Callable[[Callable[..., None]], click.Command]:
-    """Make a command of a function; ``more`` options are for its ``**keywords``.
+    """Decorator that makes a command from a function; ``more`` options go to its ``**keywords``.
 
-    A parameter whose type is a dataclass stands for the options that are its fields.
+    A parameter with a dataclass as its type stands for one option per field.
     """
 
     def made(function: Callable[..., None]) -> click.Command:
@@ -55,14 +55,14 @@ def _is_group(annotation: Any) -> bool:
 
 
 def _listed(parameter: inspect.Parameter) -> Iterator[click.Parameter]:
-    """The arguments and options that a parameter stands for: none of ``context`` and ``**keywords``."""
+    """The arguments and options for a parameter; none for ``context`` and ``**keywords``."""
     if _is_group(parameter.annotation):
         yield from map(_option, inspect.signature(parameter.annotation, eval_str=True).parameters.values())
     elif parameter.kind is inspect.Parameter.KEYWORD_ONLY:
         yield _option(parameter)
     elif parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD and parameter.name != "context":
         kind, several, _, settings = _read(parameter)
-        if several:  # empty without words; click before 8.2 refuses a default of its own
+        if several:  # without words it is empty; click before 8.2 refuses a default
             settings.pop("default", None)
         yield click.Argument([parameter.name], type=kind, nargs=-1 if several else 1, **settings)
 
@@ -76,10 +76,10 @@ def _option(parameter: inspect.Parameter) -> click.Option:
 
 
 def _read(parameter: inspect.Parameter) -> tuple[Any, bool, list[str], dict[str, Any]]:
-    """The type of a parameter, whether it is of several, the words that come with it, and click's settings."""
+    """Type of a parameter, True for several values, its words from ``Annotated``, and click's settings."""
     added = getattr(parameter.annotation, "__metadata__", ())
     plain = parameter.annotation.__origin__ if added else parameter.annotation
-    kind = (*typing.get_args(plain), plain)[0]  # of `int | None` and `tuple[int, ...]` the first
+    kind = (*typing.get_args(plain), plain)[0]  # the first type in `int | None` and `tuple[int, ...]`
     kind = next((extra for extra in added if isinstance(extra, click.ParamType)), PATH if kind is Path else kind)
     words = [extra for extra in added if isinstance(extra, str)]
     required = parameter.default is inspect.Parameter.empty

@@ -103,7 +103,7 @@ def _local_cluster(workers: int | None):
     from yzflow.sweeps.execution import starting_processes
 
     with starting_processes():
-        # Runs hold the interpreter's lock or use all of a core: a process for each.
+        # Runs hold the interpreter's lock or use a whole core, so each gets a process.
         return LocalCluster(
             n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=logging.ERROR
         )

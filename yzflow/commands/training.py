@@ -14,7 +14,7 @@ from yzflow.commands.options import Json, command
 
 
 def _most_attended(trajectory: Any) -> tuple[dict, list[str]]:
-    """For a machine and for a person: the token with most attention of each of the first next tokens."""
+    """The token with most attention for each of the first next tokens, as data and as lines."""
     from dynamics import _shown
 
     tokens = _shown.most_attended(trajectory, 10)
@@ -116,7 +116,7 @@ def flow(
         facts["most_attended"], own_lines = _most_attended(trajectory)
         lines += own_lines
     else:
-        # Not `final`, which needs Y: a large reduced flow never forms it.
+        # `final` would form Y, which is large for a reduced flow.
         logits = recorded["z_final"] if "z_final" in recorded else recorded["z"].isel(time=-1)
         facts["common_logit"], facts["distinct_logit"] = map(float, logits.values[0, :2])
         lines.append("final logits: common token {common_logit:.6g}, most frequent distinct token {distinct_logit:.6g}"
@@ -126,7 +126,7 @@ def flow(
 
 @dataclass
 class _Descent:
-    """Arguments of `dynamics.sgd` that are options as they are."""
+    """Arguments of `dynamics.sgd` that become options unchanged."""
 
     eta_y: RateOfY = 1.0
     eta_z: RateOfZ = 1.0
@@ -182,7 +182,7 @@ def sgd(
         rule = "be a file that exists, or the name of a data set"
         classes = read(data, rule, length=length, vocab_size=vocab_size)
         if not hasattr(classes, "population") and (length is not None or not asked_for(context, "length")):
-            descent.length = None  # bags are taken as they are
+            descent.length = None  # bags have no length to sample
     words = {"momentum": momentum, **vars(training)}
     how: dict[str, Any] = {"optimizer": options.optimizer_of(words), "objective": options.objective_of(words)}
     trajectory = dynamics.sgd(classes, progress=True, replacement=not epochs, **vars(descent), **how)
@@ -193,7 +193,7 @@ def sgd(
     entropy = float(trajectory.attention_entropy().isel(time=-1).mean())
     facts: dict[str, Any] = {"loss": loss, "entropy": entropy}
     lines = [f"{trajectory}", f"final loss {loss:.6g} nats"]
-    if not math.isnan(entropy):  # some next token has distinct ones
+    if not math.isnan(entropy):  # NaN without distinct tokens
         lines.append(f"final entropy of attention on distinct tokens {entropy:.4g} nats, mean over next tokens")
     if data not in known:
         facts["most_attended"], own_lines = _most_attended(trajectory)

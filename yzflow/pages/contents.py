@@ -40,9 +40,9 @@ def write_all(
     progress: bool = False,
     run: bool = True,
 ) -> AuditReport:
-    """Write a page for each statement, and ``index.html``, into a folder, which is made if it is not there.
+    """Write a page for each statement, and ``index.html``, into a folder, which is made if it is missing.
 
-    With all statements the explorer is written, too, as ``explorer.html``: the pages link to it, and it to them.
+    If all statements are written, so is the explorer, ``explorer.html``; it and the pages link to each other.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def write_all(
     only, quick, seed, progress
         As for `yzflow.audit`, which runs once for all pages.
     run : bool
-        Whether it does. Without it the pages say that nothing was run for them, and take seconds.
+        Run the audit. Without it, the pages take seconds and say that nothing was run.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def write_all(
 
 
 def verdicts(report: AuditReport, *, quick: bool, seed: int) -> list[StatementVerdict]:
-    """Verdicts as `yzflow.check` would give them, of each statement of an audit that was run with these arguments."""
+    """A verdict for each statement of an audit, as from `yzflow.check` with the same ``quick`` and ``seed``."""
     return [
         StatementVerdict(
             statement,
@@ -94,7 +94,7 @@ def verdicts(report: AuditReport, *, quick: bool, seed: int) -> list[StatementVe
 
 
 def index(verdicts: Sequence[StatementVerdict], *, note: str = "") -> str:
-    """The page that leads to all others, with a box to search it; ``note`` is said on top."""
+    """The index page, with links to all pages and a search box; ``note`` stands on top."""
     title = "Every statement, with what it rests on"
     words = f"<p>{escape(note)}</p>" if note else ""
     body = f"<header><h1>{title}</h1>{words}</header><main>{''.join(sections(verdicts))}</main>"
@@ -102,14 +102,14 @@ def index(verdicts: Sequence[StatementVerdict], *, note: str = "") -> str:
 
 
 def script() -> str:
-    """Script that searches the index, for a page that has its `sections`."""
+    """Search script for a page with the index's `sections`."""
     return f"<script>\n{file('yzflow.pages', 'contents.js')}</script>\n"
 
 
 def sections(verdicts: Sequence[StatementVerdict], *, base: str = "") -> list[str]:
-    """How many statements there are of each kind, those of each paper by kind and number, and one table over all.
+    """Sections of the index: counts by kind, a list for each paper, and one table of all statements.
 
-    ``base`` is put before the pages' addresses.
+    ``base`` is a prefix for the addresses of pages.
     """
     papers: dict[str, list[StatementVerdict]] = {}
     for verdict in verdicts:
@@ -135,7 +135,7 @@ def sections(verdicts: Sequence[StatementVerdict], *, base: str = "") -> list[st
     return parts
 
 
-# The script shows it: without one there is nothing to search with.
+# Hidden until the script shows it, since search needs the script.
 _SEARCH = (
     "<form class='filters' id='search' role='search' aria-label='Statements' hidden>"
     "<label for='search-words'>Search by number, title or text<input type='search' id='search-words'></label></form>"
@@ -171,5 +171,5 @@ def _file(where: Path, statement: Statement) -> Path:
 
 
 def first_sentence(text: str) -> str:
-    """A text up to the first full stop that a space and a capital letter follow."""
+    """The text up to its first full stop before a space and a capital letter."""
     return re.split(r"(?<=\.)\s+(?=[A-Z(])", text, maxsplit=1)[0]

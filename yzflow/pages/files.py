@@ -1,4 +1,4 @@
-"""Files of pages: read out of a package, and written."""
+"""Files of pages: reading parts from packages, and writing pages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def file(package: str, name: str) -> str:
 
 
 def script(package: str, name: str) -> str:
-    """The text of a script in a package: a file in JavaScript, or what ``script()`` of a module in Python writes."""
+    """The text of a script in a package: a JavaScript file, or the result of ``script()`` in a Python module."""
     if name.endswith(".py"):
         return str(import_module(f"{package}.{name.removesuffix('.py')}").script())
     return file(package, name)

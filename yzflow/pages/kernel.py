@@ -1,4 +1,4 @@
-"""The theorems on a statement that a kernel has checked, as a section of its page."""
+"""Section of a statement's page for theorems that a proof kernel has checked."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from yzflow.audits import formulas
 
 
 def section(statement: Statement) -> str:
-    """The theorems on the statement that a kernel has checked, and which clauses none of them is all of."""
+    """The section: checked theorems, and clauses that no theorem covers completely."""
     theorems = [theorem for theorem in statement.checked if theorem.kind != "erratum"]
     if not theorems:
         return ""
@@ -31,7 +31,7 @@ def section(statement: Statement) -> str:
 
 
 def item(statement: Statement, theorem: Theorem, before: str = "") -> str:
-    """A theorem as an item of a list: in words, its formula beside the printed one, and folded what Coq was asked."""
+    """A theorem as an item of a list: its words, its formula beside the printed one, and its folded Coq text."""
     axioms = ", ".join(theorem.axioms) or "none"
     rests = "\n\n".join(definitions()[name] for name in theorem.uses)
     defined = f"<p>Definitions, those first that others rest on:</p><pre>{escape(rests)}</pre>" if rests else ""
@@ -43,7 +43,7 @@ def item(statement: Statement, theorem: Theorem, before: str = "") -> str:
 
 
 def beside(statement: Statement, theorem: Theorem) -> str:
-    """The printed formula, and the clause's, beside that which the kernel has checked."""
+    """The printed formula and the clause's formula beside the checked one."""
     clause = next(
         (
             part_of_statement.formula

@@ -1,4 +1,4 @@
-"""Plots with sliders on statements' pages: what a paper offers, and its part of the page.
+"""Plots with sliders on statements' pages: a paper's `Views`, and the HTML around them.
 
 Its ``views`` name the scripts that compute the curves; controls, plots and integrators are the explorer's.
 """
@@ -28,13 +28,13 @@ _ENGINE = (
 
 @dataclass(frozen=True)
 class Start:
-    """Start of the sliders.
+    """A setting from which the sliders start.
 
     Attributes
     ----------
     name : str
     text : str
-        A sentence that says what is special about it.
+        One sentence on the point of this setting.
     setting : dict
         A value for each slider.
     """
@@ -49,22 +49,21 @@ class Start:
 
 @dataclass(frozen=True)
 class Views:
-    """Part of a paper that is shown with sliders.
+    """A paper's plots with sliders.
 
     Attributes
     ----------
     paper : str
         Its name in the register.
     scripts : tuple of (str, str)
-        Package and file of each script, in the order in which they are run: JavaScript, or a module whose ``script()``
-        writes it.
+        Package and file of each script, in order. A file is JavaScript, or a Python module with ``script()``.
     views : mapping
         Number of a statement -> name of its view in the scripts, an entry of ``yzflow.views``.
     starts : mapping
-        Name of a view -> what its sliders start from, the first when the page opens; None for all others.
+        Name of a view -> starts of its sliders, the first for the open page; key None: all other views.
     collect : callable
-        (view, first start) -> what Python computes beforehand, ready for JSON: ``runs``, or None; and where the view
-        has bands of SGD ``told``, a sentence for each length T of its sequences, from the shortest to "infinity".
+        (view, first start) -> data for JSON: ``runs``, or None; for a view with bands of SGD also ``told``, a sentence
+        for each length T of its sequences, from the shortest to "infinity".
     """
 
     paper: str
@@ -74,7 +73,7 @@ class Views:
     collect: Callable[[str, Start], dict[str, Any]]
 
     def joined(self, more: Views) -> Views:
-        """These with those of an addition to the paper, which are computed by a function of its own."""
+        """These views and the views of an addition to the paper, each with its own ``collect``."""
 
         def collect(view: str, start: Start) -> dict[str, Any]:
             return (more if view in more.views.values() else self).collect(view, start)
@@ -83,7 +82,7 @@ class Views:
         return Views(self.paper, scripts, {**self.views, **more.views}, {**self.starts, **more.starts}, collect)
 
     def content(self, statement: Statement) -> dict[str, Any]:
-        """Data that the script of a statement's page reads."""
+        """Data for the script of a statement's page."""
         view = self.views[statement.number]
         starts = self.starts[view if view in self.starts else None]
         return {
@@ -97,13 +96,13 @@ class Views:
 
 
 def views(statement: Statement) -> Views | None:
-    """View of a statement with sliders, from its paper; or None."""
+    """The views of a statement's paper; None if the statement has no view."""
     of_paper = parts.part_of(statement.paper, "views")
     return of_paper if of_paper is not None and statement.number in of_paper.views else None
 
 
 def question(statement: Statement) -> tuple[str, str] | None:
-    """A question on a statement for students, and its answer."""
+    """A question for students on a statement, and the answer; None if there is none."""
     questions: Mapping[str, tuple[str, str]] = parts.part_of(statement.paper, "questions") or {}
     return questions.get(statement.number)
 
@@ -139,5 +138,5 @@ def scripts(statement: Statement, of_paper: Views) -> str:
 
 
 def styles() -> tuple[str, str]:
-    """Style sheets that stand before and after that of all statements' pages."""
+    """Style sheets to put before and after the style of all pages."""
     return file(_EXPLORER, "style.css"), file("yzflow.pages", "live.css")

@@ -1,8 +1,8 @@
-"""The page of one statement: one HTML file with its forms, what it rests on, its numbers and its proof.
+"""The page of one statement: one HTML file with its forms, grounds, numbers and proof.
 
-It needs no network. Formulas are pictures (`yzflow.audits.formulas`), colours are the explorer's, light or dark as the
-reader's system is, and all numbers and words come from what `yzflow.check` computed. Where the paper's room has a view
-of the statement, a plot with sliders stands on its first screen (`yzflow.pages.live`); other pages run no script.
+It needs no network. Formulas are pictures (`yzflow.audits.formulas`). Colours are light or dark as on the reader's
+system. All numbers and words come from a result of `yzflow.check`. If the paper has a view of the statement, the first
+screen shows a plot with sliders (`yzflow.pages.live`); other pages run no script.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Attached:
     scripts : str
         Elements at the page's end.
     policy : str
-        What these scripts may do besides running as they stand in the page.
+        Sources for the content security policy of the page, beyond inline scripts.
     """
 
     section: str
@@ -67,20 +67,19 @@ def html(
     note: str = "",
     attached: Attached | None = None,
 ) -> str:
-    """The page of what `yzflow.check` computed.
+    """The page of a result of `yzflow.check`.
 
     Parameters
     ----------
     verdict : Examined
     derivations : sequence of theory.symbolic.Derivation, optional
-        The proofs of its clauses, each whole. Default: they are derived, which decides nothing and takes a second or
-        two.
+        The proofs of its clauses. Default: derive them now, which decides nothing and takes a second or two.
     index : str, optional
-        Address of the index of all pages, to link to.
-    note : str, optional
-        Said below the badge.
+        Address of the index of all pages, for a link.
+        note : str, optional
+            Text below the badge.
     attached : Attached, optional
-        A further section, with what its scripts need.
+        A further section with its scripts.
     """
     checks.instance("verdict", verdict, Examined)
     statement = verdict.statement
@@ -120,9 +119,9 @@ def html(
 
 
 def document(title: str, body: str, *, scripts: str = "", controls: bool = False, policy: str = "") -> str:
-    """A whole page around its body, with its scripts; ``controls`` brings the style of the explorer's and its plots.
+    """A complete page from its body and scripts; ``controls`` adds the style of the explorer's controls and plots.
 
-    ``policy`` is what its scripts may do besides running as they stand in the page.
+    ``policy`` has sources for the content security policy, beyond inline scripts.
     """
     first, last = live.styles()
     style = file("yzflow.pages", "statement.css")
@@ -141,17 +140,17 @@ def document(title: str, body: str, *, scripts: str = "", controls: bool = False
         "NOTE": f"This page needs no network{'' if scripts else ' and runs no script'}.",
         "SCRIPTS": scripts,
     }
-    # At once, so that no part is looked through for the names of others.
+    # One pass, so that a part with a text such as @NAME@ stays as it is.
     return re.sub(r"@([A-Z]+)@", lambda match: parts[match[1]], file("yzflow.pages", "statement.html"))
 
 
 def slug(statement: Statement) -> str:
-    """The statement's id as the name of a file, without its ending."""
+    """The statement's id as a file name without suffix."""
     return re.sub(r"[^a-z0-9]+", "_", statement.id.lower()).strip("_")
 
 
 def badge(label: Label) -> str:
-    """The kind of a label, or that it fails."""
+    """HTML badge with the kind of a label, or its failure."""
     word = kind(label)
     # A proof at sizes has the colour of a proof.
     colour = word.replace("proved at sizes", "proved").replace(" ", "-")
@@ -159,14 +158,14 @@ def badge(label: Label) -> str:
 
 
 def standing(verdict: Examined) -> str:
-    """Badge of a statement, a word or two: the kind of its weakest part, or that nothing was run for it."""
+    """The kind of a statement's weakest ground in a word or two, or "not run"."""
     can_run = verdict.statement.checks or verdict.statement.proofs
     ran = verdict.rows or verdict.report.labels_of_proofs
     return "not run" if can_run and not ran else kind(verdict.summary)
 
 
 def badge_of(verdict: Examined) -> str:
-    """The badge of a whole statement."""
+    """HTML badge of a statement."""
     word = standing(verdict)
     return f"<strong class='badge not-run'>{word}</strong>" if word == "not run" else badge(verdict.summary)
 
@@ -183,7 +182,7 @@ def _set(rows: Sequence[Sequence[str]]) -> list[list[str]]:
 
 
 def _trust(verdict: Examined) -> str:
-    """The finding in a sentence and in four columns, and the badge of the weakest part with its scope."""
+    """The verdict in a sentence and in four columns, and the badge of the weakest ground with its scope."""
     statement, label = verdict.statement, verdict.summary
     number = len(statement.accused)
     errata = f"<a href='#errata'>{number} errat{'um' if number == 1 else 'a'}</a>" if number else "no erratum found"
@@ -199,7 +198,7 @@ def _trust(verdict: Examined) -> str:
 
 
 def outcomes(columns: Sequence[Column]) -> str:
-    """The verdict in each column, as a list; what was not asked is left out where something else was."""
+    """The verdict in each column as a list; columns that were not examined are left out if another was."""
     shown = [column for column in columns if column.outcome is not Outcome.NOT_EXAMINED] or columns
     items = "".join(
         f"<li class='{column.outcome.value.replace(' ', '-')}'><span class='soft'>{column.title}</span> "
@@ -224,14 +223,14 @@ def _statement(statement: Statement) -> str:
 
 
 def _sharper(statement: Statement) -> str:
-    """Forms that hold beyond the printed one, below the first screen."""
+    """Section on forms that go beyond the printed one."""
     words = statement.text.partition(SHARPER)[2]
     words = f"<p>Beyond the {statement.source.form}: {formulas.readable(words)}</p>" if words else ""
     return f"<section id='sharper'><h2>Sharper than {statement.source.short}</h2>{words}</section>" if words else ""
 
 
 def _clauses(verdict: Examined) -> str:
-    """The parts of a statement that has some: what each says, and the weakest of what it rests on."""
+    """Section on the clauses of a statement, each with its text and its weakest ground; empty without clauses."""
     rows = [
         [
             formulas.readable(clause.name),
@@ -250,7 +249,7 @@ def _clauses(verdict: Examined) -> str:
 
 
 def _short(label: Label) -> str:
-    """A label's words after its badge, cut where they get long."""
+    """A label's words after its badge, cut to a limit."""
     words = _after(label.words, kind(label))
     return formulas.readable(words if len(words) <= _LONG else f"{words[:_LONG].rsplit(' ', 1)[0]} ..")
 
@@ -301,13 +300,13 @@ def _rests(verdict: Examined) -> str:
 
 
 def _said(label: Label) -> str:
-    """A label's words after its badge, behind the clause that it belongs to."""
+    """The clause of a label, then its words after the badge."""
     words = _after(label.words, kind(label))
     return f"{label.clause}: {words}" if label.clause else words
 
 
 def _after(text: str, word: str) -> str:
-    """Words of a label beyond the one on its badge."""
+    """Words of a label without the word on its badge."""
     return (text.removeprefix(word) if text.startswith(word) else text.removeprefix(word.split()[0])).lstrip(": ")
 
 
@@ -369,6 +368,6 @@ def _again(verdict: Examined) -> str:
 
 
 def _paper(panel: Panel) -> str:
-    """The name in the register of the paper whose room a panel stands in."""
+    """Name of a panel's paper in the register, by the panel's folder."""
     room = panel.folder.rpartition(".")[0]
     return str(importlib.import_module(f"{room}.settings").PAPER)

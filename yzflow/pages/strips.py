@@ -1,6 +1,6 @@
 """The errors of a statement as a plot in HTML: a strip for each check and level, with a mark for each setting.
 
-Places are percentages of a strip's width, so that the same plot fits a projector and a phone and no letter is scaled.
+Positions are percentages of a strip's width, so the plot fits a projector and a phone without scaling its letters.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from yzflow.audits.verdicts import Row, describe, verdict_rows
 
 __all__ = ["drawn", "place"]
 
-_FLOOR, _TOP = 1e-12, 20.0  # what is smaller or larger is drawn there
+_FLOOR, _TOP = 1e-12, 20.0  # errors are clipped to this range
 _TICKS = ((1e-12, "1e-12"), (1e-9, "1e-9"), (1e-6, "1e-6"), (1e-3, "0.1%"), (1.0, "100%"))
 
 
 def place(error: float) -> float:
-    """Where an error stands, in per cent of the width, on a logarithmic axis; what is no number stands at its end."""
+    """Position of an error on a logarithmic axis, in per cent of the width; NaN is put at the right end."""
     shown = min(max(error, _FLOOR), _TOP) if math.isfinite(error) else _TOP
     return 3 + 94 * math.log(shown / _FLOOR) / math.log(_TOP / _FLOOR)
 
 
 def drawn(rows: Sequence[Row], source: Source) -> str:
-    """The plot of these rows, with its key and its axis; the source says what the first form is called."""
+    """The plot of rows, with key and axis; ``source`` has the name of the printed form."""
     parts, check, wrong = [], None, any(row.alarming for row in rows)
     for merged in verdict_rows(rows):
         if merged.check != check:
@@ -38,7 +38,7 @@ def drawn(rows: Sequence[Row], source: Source) -> str:
     parts.append(f"<div class='strip axis'><span></span><svg>{ticks}</svg></div>")
     outside = any(not row.inside for row in rows)
     second = any(row.corrected is not None for row in rows)
-    # A check without a second form measures the one that the register stands for.
+    # A check without a corrected form measures the register's own form.
     standing = (
         "corrected form" if all(row.corrected is not None for row in rows) else "form that the register stands for"
     )
@@ -64,7 +64,7 @@ def _strip(rows: Sequence[Row], first: str) -> str:
     edge = f"{place(rows[0].tolerance):.2f}%"
     marks.append(f"<line class='tolerance' x1='{edge}' x2='{edge}' y1='0' y2='100%'/>")
     for number, row in enumerate(rows):
-        height = f"{20 + 60 * (number + 0.5) / len(rows):.0f}%"  # side by side where errors are equal
+        height = f"{20 + 60 * (number + 0.5) / len(rows):.0f}%"  # marks of equal errors do not cover each other
         if row.corrected is not None:
             marks.append(_cross(f"{place(row.printed):.2f}%", height, _words(row, first, row.printed)))
         kind = "wrong" if row.alarming else "standing" if row.inside else "standing outside"

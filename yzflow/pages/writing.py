@@ -1,4 +1,4 @@
-"""One statement run, and its page written (`yzflow.page`)."""
+"""`yzflow.page`: run one statement and write its page."""
 
 from __future__ import annotations
 
@@ -31,27 +31,27 @@ def page(
     Parameters
     ----------
     statement : str or Statement
-        Its id in the register, "<paper>: Theorem 3", its number where only one paper has it, or itself, as for
+        Its id in the register, "<paper>: Theorem 3", its number if only one paper has it, or a `Statement`, as for
         `yzflow.check`.
     path : path-like
         The file, which is written completely or not at all.
     quick : bool
-        Only some of the settings, as for `yzflow.check`.
+        Run only some of the settings, as for `yzflow.check`.
     seed : int
         Of the SGD runs.
     progress : bool
         Show progress on standard error.
     certificates : sequence of path-like
-        Files that ``yzflow audit --enclose`` kept, or `yzflow_enclose.Enclosure.save` wrote with recorded claims.
-        The page holds them, and has a button to verify each where the page is opened.
+        Files from ``yzflow audit --enclose``, or from `yzflow_enclose.Enclosure.save` with recorded claims. The page
+        contains them, with buttons that verify them in the browser.
     verifier : path-like, optional
-        Write ``verifier.js``, which these buttons need, beside the page, from the two packages in this folder: pip and
-        npm bring them where they are not there yet.
+        Folder of the two packages that ``verifier.js`` is made of; pip and npm fetch missing ones. The buttons need
+        this script, which is written beside the page.
 
     Returns
     -------
     StatementVerdict
-        What the page shows.
+        The result on the page.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def page(
         If the register has no such statement, with the nearest ones, or several; if ``path`` cannot be written; if a
         certificate decides no claim of the statement at one of its settings; or if a package cannot be had.
     FileNotFoundError
-        If there is no such certificate.
+        If a certificate does not exist.
     ImportError
         If certificates are given and yzflow-enclose is not installed.
     """

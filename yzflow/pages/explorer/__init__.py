@@ -1,6 +1,6 @@
 """The explorer: one HTML file for a lecture, which works offline.
 
-What it shows are the panels of the papers' rooms, which `panels` finds; here are its frame, controls and style.
+`panels` finds the panels of all papers; this package has the page's frame, controls and style.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ def html(
     name: str = "your file",
     progress: bool = False,
 ) -> str:
-    """The page, complete in itself.
+    """The explorer as one page that stands alone.
 
     Parameters
     ----------
     shown : sequence of Panel, optional
-        Default: those of all papers, `yzflow.pages.explorer.registry.panels`.
+        Default: the panels of all papers, `yzflow.pages.explorer.registry.panels`.
     pages : str, optional
-        Address of the index of the statements' pages, to link to.
+        Address of the index of the statements' pages, for a link.
     data : optional
-        A reader's own, which the panels that open it show, before all others.
+        A reader's data, for the panels that can open it. These panels come first.
     name : str
-        Of the file that the data are from.
+        Name of the data's file.
     progress : bool
         Show progress on standard error.
 
@@ -105,10 +105,10 @@ def _file(name: str) -> str:
 
 
 def in_data(content: dict) -> str:
-    """A content as JSON that no string in it can end early."""
+    """Content as JSON for a script element, safe against strings that would close the element."""
     return json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 
 def in_script(text: str) -> str:
-    """A script that no string in it can end early."""
+    """A script for a script element, safe against strings that would close the element."""
     return text.replace("</script", "<\\/script").replace("<!--", "\\x3c!--")

@@ -1,6 +1,6 @@
-"""Panels of the explorer: entries that say how each is shown, which data it reads and how it is computed.
+"""Panels of the explorer: entries with a panel's files, data and computation.
 
-Those of all papers are found here without an entry in another list, see `yzflow.Paper`. One may open a reader's data.
+`panels` finds the entries of all papers, see `yzflow.Paper`; no other list names them.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class Preset:
         Two sentences for students.
     question, answer : str
     setting : dict
-        What the panel's controls start from.
+        Values of the panel's controls.
     compare : tuple of dict
-        What is changed in the settings of the curves to compare with.
+        Changes of the setting, one for each curve to compare with.
     """
 
     name: str
@@ -49,23 +49,22 @@ class Panel:
     Attributes
     ----------
     name : str
-        Of its place in the page (``<section id=..>``) and of its builder in the script (``yzflow.panels.NAME``).
+        Name of its section in the page (``<section id=..>``) and of its builder in the script (``yzflow.panels.NAME``).
     title : str
-        In the page's navigation.
+        Title in the page's navigation.
     place : int
-        Panels are shown in this order; those of the same place by name.
+        Position in the page; panels with the same position are sorted by name.
     folder : str
         Package that holds ``section.html`` and the scripts.
     presets : tuple of Preset
-        The first is what the page starts with.
+        The page starts with the first.
     collect : callable
-        (progress) -> what its builder reads beside the presets, ready for JSON; ``progress`` says whether to report on
-        standard error.
+        (progress) -> data for JSON that the builder reads beside the presets; ``progress``: report on standard error.
     scripts : tuple of str
-        Files of the folder, in the order in which they are run: JavaScript, or a module whose ``script()`` writes it.
+        Files of the folder, in order. A file is JavaScript, or a Python module with ``script()``.
     opens : callable, optional
-        (data, name of their file) -> the preset that a reader's data make; ValueError if it cannot show them. None for
-        a panel that takes no data.
+        (data, name of their file) -> preset for a reader's data; ValueError if the panel cannot show them. None: the
+        panel takes no data.
     """
 
     name: str
@@ -78,17 +77,17 @@ class Panel:
     opens: Callable[[Any, str], Preset] | None = None
 
     def content(self, *, progress: bool = False) -> dict[str, Any]:
-        """Data that the panel's builder reads."""
+        """Data for the panel's builder."""
         return {"presets": [asdict(preset) for preset in self.presets], **self.collect(progress)}
 
     def of(self, data: Any, name: str) -> Panel:
-        """The panel with a reader's data, from the file of this name, as its first preset."""
+        """The panel with a reader's data as its first preset; ``name`` is the file's."""
         if self.opens is None:
             raise ValueError(f"`data` must be left out for {self.title}, which takes none")
         return replace(self, presets=(self.opens(data, name), *self.presets))
 
     def file(self, name: str) -> str:
-        """The text of a file of the panel, or the script that it writes."""
+        """The text of a file of the panel, or of the script that the file writes."""
         return script(self.folder, name)
 
 
