@@ -1,4 +1,4 @@
-"""Trajectories that are kept in a store, so that a figure drawn twice is simulated once."""
+"""Trajectories in a store: a second drawing of a figure reads them and simulates nothing."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def trajectory(
     progress: bool = False,
     **arguments: Any,
 ) -> Trajectory:
-    """``simulate(classes, **arguments)``, from the store if it is there; without a store, just simulated.
+    """``simulate(classes, **arguments)``, read from the store if it is there; without a store, simulated.
 
-    A trajectory is kept in a file of its own beside the runs of the store, by all that is asked of its data, by the
-    code of a decoder from outside and by the version of yzflow.
+    Each trajectory has its own file beside the runs of the store. The file's key is a hash of the data, the arguments,
+    the code of a decoder from outside and the version of yzflow.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def trajectory(
     """
     checks.function("simulate", simulate)
     name = getattr(simulate, "__name__", type(simulate).__name__)
-    if store is not None and getattr(dynamics, name, None) is not simulate:  # whose code no store knows
+    if store is not None and getattr(dynamics, name, None) is not simulate:  # its code has no version
         raise checks.reject("simulate", "be a function of `dynamics` where there is a store", checks.brief(simulate))
     checks.instance("classes", classes, SequenceClasses)
     settings = {name: _plain(name, value) for name, value in arguments.items()}
@@ -57,7 +57,7 @@ def trajectory(
     if store is None:
         return simulate(classes, progress=progress, **arguments)
     store = store if isinstance(store, Store) else Store(store)
-    # Only its identity is asked for.
+    # The task serves only for its identity.
     task = Task(f"trajectory:{name}", simulate, version=_VERSION)  # type: ignore[arg-type]
     seed = settings.pop("seed", 0)
     identity = {"data": data_key("classes", classes), "yzflow": version.__version__, **settings}
@@ -68,11 +68,11 @@ def trajectory(
 
 
 def _plain(name: str, value: Any) -> Any:
-    """An argument as JSON holds it: two calls are the same if these are."""
+    """An argument in JSON's types; equal results mean equal calls."""
     if is_dataclass(value) and not isinstance(value, type):
         return {key: _plain(f"{name}.{key}", entry) for key, entry in asdict(value).items()}
     value = checks.plain_types(value)
-    large = isinstance(value, int) and abs(value) >= 2**4096  # whose digits are not written
+    large = isinstance(value, int) and abs(value) >= 2**4096  # too long to write in digits
     if (
         large
         or not isinstance(value, (bool, int, float, str, type(None)))

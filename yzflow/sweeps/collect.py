@@ -1,4 +1,4 @@
-"""Results of many runs into one labelled array a variable."""
+"""Collection of the results of many runs: one labelled array for each variable."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import xarray as xr
 
 from yzflow.sweeps.runs import Result
 
-_Sign = tuple[str, bytes]  # by which labels are told apart
-# Of a result: (name, dimensions) of its variables, and (dimension, kind of its labels).
+_Sign = tuple[str, bytes]  # (dtype, bytes) of labels
+# Form of a result: (name, dimensions) of its variables, and (dimension, kind of its labels).
 _Form = tuple[tuple[tuple[str, tuple[str, ...]], ...], tuple[tuple[str, str], ...]]
 
 
 class Collector:
-    """Takes the results of ``n`` cells in any order; what it gives depends on the results only, not on the order.
+    """Takes the results of ``n`` cells in any order, which does not change the dataset.
 
-    Where runs differ in the labels of a dimension (or, without labels, in its size), the dimension is the union, and
-    nan stands where a run has nothing. Values are put where their labels say. Runs that cannot stand beside the others
-    are marked as failed: of runs that differ in a variable's dimensions, for example, the more frequent kind stays.
+    If runs differ in the labels of a dimension (or in its size, without labels), the dimension is the union, and nan
+    fills the gaps. If runs differ in a variable's dimensions, the more frequent form stays, and the other runs are
+    marked as failed.
     """
 
     def __init__(self, n: int) -> None:
@@ -38,7 +38,7 @@ class Collector:
         self._results[cell] = Result(result.variables, result.coordinates)
 
     def dataset(self, axes: Mapping[str, int], taken: Collection[str] = ()) -> xr.Dataset:
-        """All results, with the cells along ``axes`` (name -> size), and whether each run failed and why.
+        """All results, with the cells along ``axes`` (name -> size), and ``failed`` and ``error`` for each run.
 
         Parameters
         ----------
@@ -66,7 +66,7 @@ class Collector:
         Parameters
         ----------
         taken : collection of str
-            Names that no variable and no dimension may have, as they mean something else in the dataset.
+            Names with another meaning in the dataset, which no variable and no dimension may have.
         """
         results = self._fitting(taken)
         firsts: dict[str, tuple[tuple[str, ...], dict]] = {}
@@ -91,21 +91,21 @@ class Collector:
         return variables, {dim: (labels, attributes[dim]) for dim, (labels, _) in axes.items() if dim in attributes}
 
     def _empty(self, shape: tuple[int, ...], arrays: Sequence[np.ndarray]) -> np.ndarray:
-        """Room for an array of each cell: nan, unless they fill all of it."""
+        """Array for the values of all cells: nan, unless the cells fill it completely."""
         dtype = np.result_type(*{array.dtype for array in arrays})
         if dtype.kind != "f" and (len(arrays) < self.n or any(array.shape != shape for array in arrays)):
             dtype = np.dtype(np.float64)
         return np.full((self.n, *shape), np.nan if dtype.kind == "f" else 0, dtype)
 
     def provenance(self) -> dict[str, str]:
-        """Attributes of the runs; where runs differ, a JSON list of what they have."""
+        """Attributes of the runs; if runs differ, a JSON list of the values."""
         return {
             name: next(iter(texts)) if len(texts) == 1 else json.dumps(sorted(texts, key=str))
             for name, texts in sorted(self._provenance.items())
         }
 
     def _fitting(self, taken: Collection[str]) -> dict[int, Result]:
-        """The results that can stand in one dataset; those of the less frequent of two forms are marked as failed."""
+        """The results that fit in one dataset; of two conflicting forms, the less frequent is marked as failed."""
         forms: dict[_Form, list[int]] = {}
         for cell in sorted(self._results):
             forms.setdefault(_form(self._results[cell]), []).append(cell)
@@ -134,7 +134,7 @@ def _form(result: Result) -> _Form:
 
 
 def _problem(form: _Form, dims_of: Mapping, kind_of: Mapping, taken: Collection[str]) -> str:
-    """Why results of a form cannot stand beside those of the forms before it; empty if they can."""
+    """The reason why a form conflicts with the forms before it; empty if it fits."""
     variables, dimensions = form
     for name in (*dict(variables), *dict(dimensions)):
         if name in taken:
@@ -154,7 +154,7 @@ def _problem(form: _Form, dims_of: Mapping, kind_of: Mapping, taken: Collection[
 
 
 def _labels(result: Result, dims: Sequence[str], array: np.ndarray) -> list[np.ndarray]:
-    """Labels along the dimensions of an array of a result, numbers from 0 on where it has none."""
+    """Labels along the dimensions of an array, or numbers from 0 for a dimension without labels."""
     known = result.coordinates
     return [known[dim][0] if dim in known else np.arange(size) for dim, size in zip(dims, array.shape, strict=True)]
 
@@ -164,12 +164,12 @@ def _sign(labels: np.ndarray) -> _Sign:
 
 
 def _axis(different: Mapping[_Sign, np.ndarray]) -> tuple[np.ndarray, dict[_Sign, np.ndarray]]:
-    """The one order of labels that runs have, or all labels in rising order; and where those of each run are."""
+    """Labels of the union, sorted unless all runs have the same labels; and the indices of each run's labels in it."""
     every = list(different.values())
     if len(every) == 1:
         return every[0], {sign: np.arange(every[0].size) for sign in different}
     dtype = np.result_type(*{labels.dtype for labels in every})
-    # Of integers that the common type would round, the texts.
+    # Compare integers as text if the common type would round them.
     if any(labels.dtype.kind in "iu" and labels.astype(dtype).tolist() != labels.tolist() for labels in every):
         every = [np.array([str(label) for label in labels.tolist()], dtype=str) for labels in every]
     union = np.unique(np.concatenate(every))

@@ -18,7 +18,7 @@ else:
 
 @dataclass(frozen=True)
 class SweepFile:
-    """Sweep that a file ``CONFIG.toml`` asks for.
+    """Description of a sweep in a file ``CONFIG.toml``.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class SweepFile:
     out: Path
 
 
-# Key -> the types that it may have, in words and for isinstance, and whether it must be there.
+# Key -> its types in words, its types for isinstance, and True if it is required.
 _KEYS: dict[str, tuple[str, type | tuple[type, ...], bool]] = {
     "task": ("a string", str, True),
     "grid": ("a table of lists of values", dict, True),
@@ -80,7 +80,7 @@ def load(path: str | os.PathLike) -> SweepFile:
     for key in ("store", "out"):
         if table.get(key) == "":
             raise checks.reject(key, f"be {_KEYS[key][0]}", f"an empty one in {path}")
-        # A file from elsewhere does not decide what is written over.
+        # A file from elsewhere must not choose a file to overwrite.
         if key in table and not (Path.cwd() / table[key]).resolve().is_relative_to(Path.cwd().resolve()):
             raise checks.reject(key, f"lie below the present folder: say another place by --{key}", table[key])
     return SweepFile(
@@ -93,7 +93,7 @@ def load(path: str | os.PathLike) -> SweepFile:
 
 
 def check_replaces(out: Path) -> None:
-    """Refuse to replace a file that is no result of yzflow's, where a description named it and no person."""
+    """Refuse to replace a file that is not yzflow's, if only a description named it, not a person."""
     if not out.exists():
         return
     try:

@@ -1,4 +1,4 @@
-"""Runs on threads, processes or a cluster; a worker that dies costs a retry of what it had in hand."""
+"""Runs on threads, processes or a cluster. If a worker dies, its runs are tried again."""
 
 from __future__ import annotations
 
@@ -30,34 +30,34 @@ from yzflow.sweeps.runs import Here, Result, Task
 if TYPE_CHECKING:
     from dynamics import Field
 
-# How often a run is tried when its worker dies; the last time it runs alone, so that it dies by its own doing.
+# Most tries of a run whose worker dies. In the last it runs alone, so no other run can kill its worker.
 ATTEMPTS = 3
 _LARGEST_CHUNK = 256
-# The cure for what stands in a notebook or was typed: other processes have none of it.
+# Advice for functions of a notebook or a prompt, which other processes do not have.
 OF_A_NOTEBOOK = (
     "in a notebook, write its cell into a module (%%writefile tasks.py) and import it from there, or pass "
     "executor=ThreadPoolExecutor()"
 )
-# Workers of an executor that does not tell how many it has.
+# Assumed number of workers of an executor that does not say.
 _UNKNOWN_WORKERS = 64
 _SAFE_PATH = "PYTHONSAFEPATH"  # of Python 3.11 and later
 
 
 class Workers:
-    """An executor with what is needed to submit chunks of runs to it; a context manager.
+    """An executor for chunks of runs, as a context manager.
 
     Parameters
     ----------
     task : Task
     executor : concurrent.futures.Executor, optional
-        Default: threads where the task releases the interpreter's lock, otherwise a pool of processes; these are built
-        anew when a worker dies.
+        Default: threads if the task releases the interpreter's lock, else a pool of processes, which is replaced when a
+        worker dies.
     n : int, optional
-        Workers of the default executor. Default: the cores that this process may use.
+        Number of workers of the default executor. Default: the cores of this process.
     words : collection of str
-        Values of the grid: a field from outside that is named here has to be one that workers can import.
+        Words in the grid's values. A field from outside with such a name must be importable by workers.
     parts : mapping of str to str
-        `Task.content`: a worker whose task is another refuses to run.
+        `Task.content` here. A worker with different content refuses to run.
     """
 
     def __init__(
@@ -84,28 +84,28 @@ class Workers:
         self._executor = executor
 
     def start(self, n_runs: int) -> None:
-        """Make the default executor if there is none, and see that the workers can import the task.
+        """Make the default executor if there is none, and check that the workers can import the task.
 
         Parameters
         ----------
         n_runs : int
-            How many there are to do: the default executor has no more workers.
+            Number of runs; the default executor has no more workers.
 
         Raises
         ------
         ValueError
-            If they cannot.
+            If the workers cannot import the task.
         RuntimeError
-            If no worker comes up.
+            If no worker starts.
         """
         if self._executor is None:
             self.n = min(self.n, n_runs)
             self._executor = self._make()
         if isinstance(self._executor, ThreadPoolExecutor):
-            self.here = self.here._replace(parts={})  # threads run what this process has
+            self.here = self.here._replace(parts={})  # threads share the code of this process
             return
         try:
-            # A cluster has its own way to send functions. A process pool breaks on what it cannot unpickle.
+            # A cluster pickles functions in its own way. In a process pool, an error of unpickling breaks the pool.
             sent = self.here if _is_dask(self._executor) else pickle.dumps(self.here)
             problem = self._submit(runs.probe, sent).result()
         except runs.OtherCodeError as error:
@@ -120,11 +120,11 @@ class Workers:
             raise checks.reject("task", rule, f"{self.task.name} ({problem})")
 
     def submit(self, jobs: Sequence[tuple[dict, int]]) -> Future:
-        """Results of the first of the jobs, see `yzflow.sweeps.runs.run_chunk`."""
+        """Future for the results of the first jobs, see `yzflow.sweeps.runs.run_chunk`."""
         return self._submit(runs.run_chunk, self.here, jobs)
 
     def _submit(self, function: Callable, *arguments: object) -> Future:
-        # A pool starts its processes when something is submitted.
+        # A pool starts its processes at the first submission.
         pool = isinstance(self._executor, ProcessPoolExecutor)
         with starting_processes() if pool else nullcontext():
             return cast(Executor, self._executor).submit(function, *arguments)
@@ -155,7 +155,7 @@ class Workers:
         # Spawned and not forked: a fork would inherit the threads of the libraries in an unknown state.
         context = multiprocessing.get_context("spawn")
         safe = (os.environ.get(_SAFE_PATH),)
-        with starting_processes():  # its locks start the resource tracker
+        with starting_processes():  # the pool's locks start the resource tracker
             return ProcessPoolExecutor(self.n, mp_context=context, initializer=runs.start_worker, initargs=safe)
 
     def __enter__(self) -> Workers:
@@ -166,7 +166,7 @@ class Workers:
 
 
 class _Queue:
-    """Cells that wait: fresh ones, those to try again singly, and those to try for the last time, alone."""
+    """Waiting cells: fresh ones, cells to retry one by one, and cells for a last try alone."""
 
     def __init__(self, cells: Sequence[int], n_workers: int, job: Callable[[int], tuple[dict, int] | None]) -> None:
         self._fresh = deque(cells)
@@ -180,13 +180,13 @@ class _Queue:
         return bool(self._fresh or self._again or self._last)
 
     def take(self, n_flying: int) -> list[tuple[int, tuple[dict, int]]]:
-        """The next chunk of (cell, job); empty if nothing is to be submitted beside what is in flight."""
-        # Each worker has one chunk in hand and one that waits, so that it is never idle while results are written.
+        """The next chunk of (cell, job); empty if nothing may be submitted beside the chunks in flight."""
+        # Two chunks for each worker, one in hand and one waiting, so it is never idle while results are written.
         if n_flying >= 2 * self._n_workers or (n_flying and (self._last or self._solitary)):
             return []
         self._solitary = bool(self._last)
         source = self._last or self._again or self._fresh
-        # Short at the end, so that all workers finish together.
+        # Chunks get short at the end, so that all workers finish together.
         size = 1 if source is not self._fresh else min(_LARGEST_CHUNK, 1 + len(source) // (4 * self._n_workers))
         chunk: list[tuple[int, tuple[dict, int]]] = []
         while source and len(chunk) < size:
@@ -196,11 +196,11 @@ class _Queue:
         return chunk
 
     def give_back(self, chunk: Sequence[tuple[int, tuple[dict, int]]]) -> None:
-        """Take what a worker did not come to."""
+        """Take back cells that a worker did not reach."""
         self._fresh.extendleft(cell for cell, _ in reversed(chunk))
 
     def lost(self, chunk: Sequence[tuple[int, tuple[dict, int]]], error: Exception) -> list[tuple[int, Result]]:
-        """Take what a worker died on; returns the results of those that will not be tried again."""
+        """Take back cells of a worker that died; returns failed results for cells without another try."""
         given_up = []
         for cell, _ in chunk:
             self._attempts[cell] += 1
@@ -223,10 +223,10 @@ def execute(
     Parameters
     ----------
     workers : Workers
-        Started.
+        Workers after `Workers.start`.
     cells : sequence of int
     job : callable
-        Configuration and seed of a cell, or None if there is nothing to do any more.
+        cell -> (configuration, seed), or None if the cell needs no run any more.
     """
     queue = _Queue(cells, workers.n, job)
     flying: dict[Future, list] = {}
@@ -252,7 +252,7 @@ def execute(
                     queue.give_back(chunk)
                     broken = True
             while flying:
-                # The futures of a broken pool fail all at once.
+                # All futures of a broken pool fail together.
                 for future in wait(flying, return_when=ALL_COMPLETED if broken else FIRST_COMPLETED).done:
                     group, died = landed(future)
                     broken |= died
@@ -268,10 +268,10 @@ def execute(
 
 @contextmanager
 def starting_processes() -> Iterator[None]:
-    """Hold Ctrl-C back, and the modules in the person's folder.
+    """Shield new processes from Ctrl-C, and from modules in the present folder.
 
-    Processes and threads started meanwhile never get Ctrl-C, so that their parent ends them. Python looks for the
-    modules of a process started by ``python -c`` in the present folder first: a ``bisect.py`` there would be run.
+    Processes and threads that start in this context never get Ctrl-C; their parent ends them. A process started by
+    ``python -c`` would import from the present folder first, for example a ``bisect.py`` there.
     """
     safe_path = os.environ.get(_SAFE_PATH)
     os.environ[_SAFE_PATH] = "1"
@@ -279,7 +279,7 @@ def starting_processes() -> Iterator[None]:
         if not hasattr(signal, "pthread_sigmask"):
             yield
             return
-        # Started by the first process otherwise, and its start lets Ctrl-C through again.
+        # Start it now: otherwise the first process starts it, which lets Ctrl-C through again.
         resource_tracker.ensure_running()
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
@@ -295,12 +295,12 @@ def _cores() -> int:
 
 
 def _fields(words: Collection[str]) -> tuple[Field, ...]:
-    """The fields from outside that a process which has just started can be told of.
+    """The fields from outside that can be pickled for a new process.
 
     Raises
     ------
     ValueError
-        If it cannot be told of one that the grid names.
+        If a field that the grid names cannot be pickled.
     """
     from dynamics.fields.table import SYSTEMS
 

@@ -1,4 +1,4 @@
-"""One run of a sweep: its task, its identity, its result. Worker processes import this, so it stays light."""
+"""One run of a sweep: task, identity and result. Worker processes import this module, so it imports little."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from dynamics import Field
 
 SCHEMA = 3
-# Names in a sweep's dataset that no task may give to a result.
+# Names in a sweep's dataset that no result may have.
 RESERVED = ("seed", "failed", "error", "run", "version")
-# Seconds after which a worker hands in what it has: the most work that the death of a worker costs, beside one run.
+# A worker returns its results after this many seconds. Its death costs no more work than this and one run.
 CHUNK_SECONDS = 0.25
 
 _LONGEST_NAME, _LONGEST_ERROR, _LONGEST_TRACEBACK = 255, 1000, 20_000  # characters
-# Names of attributes that netCDF and HDF5 take for themselves, or by which their readers change values.
+# Names of attributes that netCDF and HDF5 reserve, or that make readers change values.
 _TAKEN = (
     *("CLASS", "NAME", "DIMENSION_LIST", "REFERENCE_LIST", "_Netcdf4Dimid", "_Netcdf4Coordinates", "_NCProperties"),
     *("_nc3_strict", "_FillValue", "missing_value", "scale_factor", "add_offset", "_Unsigned", "_Encoding", "dtype"),
@@ -56,13 +56,13 @@ class Task:
     run : callable
         ``run(configuration, seed) -> dict of arrays``, a function of a module.
     version : int or str
-        Part of a run's identity: raise it when results change.
+        Part of a run's identity. Raise it when results change.
     keys : tuple of str or None
-        The keys that a grid may have; None: any.
+        Allowed keys of a grid; None allows all.
     complete : callable or None
-        Takes the keys that a user set, checks them and returns the whole configuration, defaults filled in.
+        Keys from a user -> complete configuration with defaults. It checks the keys.
     threads : bool
-        Whether ``run`` releases the interpreter's lock, so that threads of one process keep all cores busy.
+        True if ``run`` releases the interpreter's lock, so that threads can use all cores.
     labels : mapping
         Attributes (``long_name``, ``units``) of the grid's coordinates.
     """
@@ -77,11 +77,11 @@ class Task:
 
     @property
     def code(self) -> str:
-        """Whose code it is, as JSON text for a file; nothing for ours."""
+        """Owner of the task's code, as JSON text for a file; empty for our code."""
         return outside([getattr(self.run, "__module__", "") or "__main__"])
 
     def identity(self, configuration: Mapping, seed: int, parts: Mapping[str, str] | None = None) -> dict:
-        """Key that tells a run from every other; ``parts`` are those of `content`."""
+        """Facts that identify a run; ``parts`` come from `content`."""
         whole = dict(configuration) if self.complete is None else self.complete(dict(configuration))
         return {
             "schema": SCHEMA,
@@ -93,9 +93,9 @@ class Task:
         }
 
     def content(self, words: Collection[str] = ()) -> Content:
-        """The content of its functions, see `dynamics.support.content`; nothing where they are ours and have versions.
+        """Content of the task's functions, see `dynamics.support.content`; empty for our tasks, which have versions.
 
-        The fields from outside are among the parts that the functions or ``words`` name, and the versions of yzflow and
+        Its parts include fields from outside that the functions or ``words`` name, and the versions of yzflow and
         Python.
         """
         functions = [function for function in (self.run, self.complete) if function is not None]
@@ -105,7 +105,7 @@ class Task:
         seen = content.content_of(*functions)
         versions = {"yzflow": __version__, "Python": ".".join(map(str, sys.version_info[:2]))}
         parts = seen.parts | versions
-        table = sys.modules.get("dynamics.fields.table")  # without it no field is registered
+        table = sys.modules.get("dynamics.fields.table")  # not imported: no field is registered
         fields = [entry.field for entry in table.SYSTEMS.values() if entry.field is not None] if table else []
         for known in fields:
             if known.name in {*words, *seen.words}:
@@ -115,7 +115,7 @@ class Task:
 
 
 class Labelled(NamedTuple):
-    """An array with what an ``xarray.DataArray`` has, for a task to return: that takes forty times as long to make.
+    """Lightweight stand-in for ``xarray.DataArray`` as a result of a task, forty times as fast to make.
 
     Attributes
     ----------
@@ -140,12 +140,12 @@ class Result:
     ----------
     variables : dict
         Name -> (dimensions, array, attributes).
-    coordinates : dict
-        Dimension -> (labels, attributes), for the dimensions that have labels.
+        coordinates : dict
+            Dimension -> (labels, attributes), for dimensions with labels.
     error : str
         Empty for a run that succeeded.
     traceback : str
-        Of the error, for the file only: it may differ from one machine to another.
+        Traceback of the error, for the file only: it may differ between machines.
     attributes : dict of str
         Provenance.
     """
@@ -158,12 +158,12 @@ class Result:
 
 
 def key(identity: Mapping) -> str:
-    """SHA-256 of the canonical JSON of a run's identity, in which 1, 1.0 and True are one value, as in Python."""
+    """SHA-256 of the canonical JSON of a run's identity. As in Python, 1, 1.0 and True are equal."""
     return digest({**identity, "configuration": _equal(identity["configuration"])})
 
 
 def _equal(value: Any) -> Any:
-    """A value with one form for all that are equal to it."""
+    """A value in one form for all equal values."""
     if isinstance(value, Mapping):
         return {name: _equal(entry) for name, entry in value.items()}
     if isinstance(value, (list, tuple)):
@@ -173,16 +173,16 @@ def _equal(value: Any) -> Any:
 
 
 class Here(NamedTuple):
-    """A task as it is in the process that asks: what workers are to run, and nothing else.
+    """The task in the parent process; workers must run the same.
 
     Attributes
     ----------
     task : Task
     fields : sequence of Field
-        Registered first: a process that has just started knows the built-in ones alone.
+        Fields to register first, since a new process knows only built-in fields.
     words : collection of str
     parts : mapping of str to str
-        `Task.content` of these words.
+        `Task.content` of the words.
     limits : Limits
     """
 
@@ -194,29 +194,29 @@ class Here(NamedTuple):
 
 
 class OtherCodeError(ValueError):
-    """The function that a worker would run is not the one that was handed over."""
+    """A worker's function differs from the parent's."""
 
 
-# Digests of the tasks that this process has compared.
+# Digests of tasks that this process has compared already.
 _compared: set[str] = set()
-# Name of a task -> name of a part -> (what the task's own runs made of it in this process, what it was at first).
+# Name of a task -> name of a part -> (content after the task's own runs in this process, content at first).
 _moved: dict[str, dict[str, tuple[str, str]]] = {}
 
 
 def as_at_first(task: Task, parts: Mapping[str, str]) -> dict[str, str]:
-    """The parts of a task without what its own runs in this process have changed, such as a memory of results."""
+    """The parts of a task as they were before its own runs in this process, which may fill a memory of results."""
     moved = _moved.get(task.name, {})
     return {name: moved[name][1] if moved.get(name, ("",))[0] == text else text for name, text in parts.items()}
 
 
 def remember_moved(task: Task, before: Mapping[str, str], words: Collection[str]) -> None:
-    """Remember what the runs of a task have changed of what it reads."""
+    """Remember parts of a task that its own runs have changed."""
     for name, (then, now) in content.changes(before, task.content(words).parts).items():
         _moved.setdefault(task.name, {})[name] = (now, then)
 
 
 def check_same(here: Here) -> None:
-    """Refuse to run a task that is another in this process than in the one that asks."""
+    """Refuse to run a task whose content differs between this process and its parent."""
     for known in here.fields:
         from dynamics.fields import register_field
 
@@ -237,7 +237,7 @@ def check_same(here: Here) -> None:
 
 
 def run_chunk(here: Here, jobs: Sequence[tuple[dict, int]]) -> list[Result]:
-    """Results of the first of ``jobs`` (identities): at least one, and as many as fit in `CHUNK_SECONDS`."""
+    """Results of the first jobs: at least one, and as many as fit in `CHUNK_SECONDS`."""
     check_same(here)
     until = time.monotonic() + CHUNK_SECONDS
     results = []
@@ -250,10 +250,10 @@ def run_chunk(here: Here, jobs: Sequence[tuple[dict, int]]) -> list[Result]:
 
 
 def run(task: Task, configuration: Mapping, seed: int) -> Result:
-    """Do one run; whatever it raises is its result, except a Ctrl-C of the person."""
+    """Do one run. An exception becomes its result, except Ctrl-C."""
     attributes = dict(machine())
     try:
-        # Each run gets its own copy: a task may change it.
+        # A copy, since a task may change it.
         variables, coordinates = _labelled(task.run(dict(configuration), seed), forbidden=(*configuration, *RESERVED))
     except BaseException as error:
         ours = multiprocessing.parent_process() is None and threading.current_thread() is threading.main_thread()
@@ -265,7 +265,7 @@ def run(task: Task, configuration: Mapping, seed: int) -> Result:
 
 
 def told(error: BaseException) -> str:
-    """Message of an exception, on one line that every file can hold."""
+    """Message of an exception in one line of plain text."""
     try:
         text = f"{type(error).__name__}: {error}"
     except BaseException as another:
@@ -275,17 +275,17 @@ def told(error: BaseException) -> str:
 
 
 def plain_text(text: str) -> str:
-    """A text without what no file of text can hold: NUL, and halves of characters."""
+    """A text without NUL and lone surrogates, which text files cannot hold."""
     return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")
 
 
 def is_text(text: str) -> bool:
-    """Whether `plain_text` leaves a text as it is."""
+    """True if `plain_text` does not change the text."""
     return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def is_name(name: object) -> bool:
-    """Whether a netCDF file can hold something of this name and gives it back."""
+    """True if a netCDF file can hold a variable of this name and return it."""
     return (
         isinstance(name, str)
         and name not in ("", ".")
@@ -297,7 +297,7 @@ def is_name(name: object) -> bool:
 
 
 def probe(sent: Here | bytes) -> str:
-    """Why a worker cannot run a task: its function cannot be unpickled, or is another here; empty if it can."""
+    """The reason why this worker cannot run a task: its function cannot be unpickled, or differs; empty if it can."""
     try:
         here = pickle.loads(sent) if isinstance(sent, bytes) else sent
         check_same(here)
@@ -309,7 +309,7 @@ def probe(sent: Here | bytes) -> str:
 
 
 def set_or_unset(name: str, value: str | None) -> None:
-    """Give a variable of the environment the value that it had, or none."""
+    """Set a variable of the environment, or remove it if ``value`` is None."""
     if value is None:
         os.environ.pop(name, None)
     else:
@@ -317,9 +317,9 @@ def set_or_unset(name: str, value: str | None) -> None:
 
 
 def start_worker(safe_path: str | None) -> None:
-    """Start of a worker process: die with the parent, for nobody else would end a worker.
+    """Start of a worker process, which shall die with its parent, as nobody else would end it.
 
-    What a task starts sees the environment of the person, not the one that the worker was started with.
+    Processes of a task see the person's environment, not the changed one of the worker.
     """
     set_or_unset("PYTHONSAFEPATH", safe_path)
 
@@ -334,7 +334,7 @@ def start_worker(safe_path: str | None) -> None:
 
 
 def _labelled(outputs: object, forbidden: Collection[str]) -> tuple[dict, dict]:
-    """The arrays of a task's dictionary with their dimensions, and the labels of these."""
+    """Arrays of a task's dictionary with their dimensions, and labels of the dimensions."""
     if not isinstance(outputs, Mapping):
         raise TypeError(f"a task must return a dict of arrays, but got {type(outputs).__name__}")
     variables: dict[str, tuple] = {}
@@ -378,7 +378,7 @@ def _numbers(name: str, value: object) -> np.ndarray:
 
 
 def _labels(dim: str, value: np.ndarray) -> np.ndarray:
-    """Labels along a dimension: numbers or words, each once, so that they can be looked up."""
+    """Labels along a dimension: numbers or words without repetition."""
     labels = np.array(value.tolist() if value.dtype == object else value)
     labels = labels.astype(labels.dtype.newbyteorder("="))
     if labels.ndim != 1 or (labels.dtype.kind != "U" and labels.dtype not in _NUMBERS):

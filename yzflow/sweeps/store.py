@@ -1,8 +1,8 @@
-"""The store of a sweep: a folder with one file a run, each complete and checked, or absent.
+"""The store of a sweep: a folder with one file for each run, complete and checked.
 
-A run's file is ``KEY.npz``, with KEY the SHA-256 of the canonical JSON of its identity (schema, task, version,
-configuration, seed, content of an own function): a sealed `dynamics.support.archive` with an array a variable, and
-``run.json``. ``code-*.json`` beside them names the parts of own functions, to say what changed.
+A run's file is ``KEY.npz``, a sealed `dynamics.support.archive` with ``run.json`` and an array for each variable. KEY
+is the SHA-256 of the canonical JSON of the run's identity: schema, task, version, configuration, seed, and the content
+of a user's function. ``code-*.json`` names the parts of users' functions, to report changes.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from yzflow.sweeps.runs import SCHEMA, Result
 
 MARKER = "yzflow-store.json"
 _PROJECT = "yzflow"
-CODE = "code_sha256"  # of a task whose code changed between runs
+CODE = "code_sha256"  # set for a task whose code changed between runs
 _FORMAT, _RUN = "yzflow-runs-1", "yzflow-sweep-run-1"
 _KEY = re.compile("[0-9a-f]{64}")
-_STALE = 3600.0  # seconds after which a temporary file was left by a process that is dead
-# Why a file could not be read that say nothing of the file.
+_STALE = 3600.0  # seconds; an older temporary file was left by a dead process
+# Errors of reading that do not mean that the file is damaged.
 _PASSING = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
 
 class StoreError(RuntimeError):
-    """A result could not be written; everything that is in the store is complete, and the sweep can go on from it."""
+    """A result could not be written. All files in the store are complete, and the sweep can go on from them."""
 
 
 class Store:
@@ -49,7 +49,7 @@ class Store:
     Parameters
     ----------
     path : path-like
-        A store, or a new or empty folder, which becomes one.
+        A store, or a new or empty folder, which becomes a store.
 
     Raises
     ------
@@ -69,7 +69,7 @@ class Store:
         with os.scandir(self._folder) as entries:
             for entry in entries:
                 named = entry.name.startswith(".") and entry.name.endswith(".npz")
-                if named and not files.is_temporary(entry.name):  # those have an owner, who may be writing
+                if named and not files.is_temporary(entry.name):  # a temporary file may still be written
                     with suppress(OSError):
                         if time.time() - entry.stat().st_mtime > _STALE:
                             os.unlink(entry.path)
@@ -84,38 +84,37 @@ class Store:
         return isinstance(key, str) and _KEY.fullmatch(key) is not None and self._file(key).exists()
 
     def keys(self) -> list[str]:
-        """The keys of all runs, sorted; damaged files among them."""
+        """The sorted keys of all runs, damaged files included."""
         return sorted(self._keys())
 
     def write(self, identity: dict, result: Result) -> None:
-        """Put in a run: completely or not at all.
+        """Add a run, completely or not at all.
 
         Raises
         ------
         StoreError
-            If it cannot be written, for example for want of space.
+            If the run cannot be written, for example on a full disk.
         """
         content = _encode(identity, result)
         try:
             files.write(self._file(runs.key(identity)), content, clean=False)
         except OSError as error:
             raise self._failure("write into", error) from error
-        except ValueError:  # what stands there is no file
+        except ValueError:  # something else than a file is in its place
             self._set_aside(self._file(runs.key(identity)), "it is no file")
             self.write(identity, result)
 
     def read(self, key: str) -> tuple[dict, Result] | None:
-        """The identity and the result of a run; None if it is not there.
+        """The identity and the result of a run; None if it is missing.
 
-        A file that is damaged or cannot be read counts as not there: it is renamed to ``KEY.npz.damaged``, with a
-        warning.
+        A damaged file counts as missing. It is renamed to ``KEY.npz.damaged``, with a warning.
 
         Raises
         ------
         ValueError
-            If ``key`` is not that of a run.
+            If ``key`` is not the key of a run.
         StoreError
-            If the file may be sound, but cannot be read or set aside at this moment.
+            If the file may be sound, but cannot be read or renamed now.
         """
         path = self._file(key)
         try:
@@ -135,7 +134,7 @@ class Store:
         return identity, result
 
     def _set_aside(self, path: Path, why: str) -> None:
-        """Give another name to what is not a run, whatever it is."""
+        """Rename something that is not a run."""
         try:
             sealed.set_aside(path, why, "to be run again", stacklevel=4)
         except OSError as error:
@@ -153,13 +152,12 @@ class Store:
         Returns
         -------
         dict
-            Name -> (then, now) of the parts that differ from the last ones that were kept for this task; nothing where
-            these parts were kept before.
+            Name -> (then, now) for parts that differ from the task's last ones; empty if the store knows these parts.
         """
         file = self._folder / f"code-{digest([task, dict(parts)])[:16]}.json"
         if file.exists():
             with suppress(OSError):
-                os.utime(file)  # it was the last
+                os.utime(file)  # mark it as the last
             return {}
         earlier = []
         for path in sorted(self._folder.glob("code-*.json"), key=lambda path: path.stat().st_mtime):
@@ -185,7 +183,7 @@ class Store:
         Parameters
         ----------
         task : str, optional
-            Not needed where the store holds one task.
+            May be left out if the store holds one task.
 
         Raises
         ------
@@ -216,7 +214,7 @@ class Store:
         return results.assign_coords(coordinates).assign_attrs(format=_FORMAT, task=names[0])
 
     def consolidate(self, path: str | os.PathLike, task: str | None = None) -> None:
-        """Write `dataset` to a netCDF file, completely or not at all, sealed as other results are."""
+        """Write `dataset` to a sealed netCDF file, completely or not at all."""
         save_dataset(self.dataset(task), path)
 
     def _all(self) -> Iterator[tuple[dict, Result]]:
@@ -232,9 +230,9 @@ class Store:
         return [name for name in names if _KEY.fullmatch(name)]
 
     def _claim(self) -> None:
-        """See that the folder is a store, or make it one if it is empty."""
+        """Check that the folder is a store, or make an empty folder a store."""
         marker = self._folder / MARKER
-        # The marker comes before the runs, and another process may be making it at this moment.
+        # The marker is written before any run; another process may be writing it now.
         others = [
             name
             for name in os.listdir(self._folder)
@@ -261,7 +259,7 @@ class Store:
 def column(values: list) -> np.ndarray:
     """Values of a key as an array that netCDF can hold: numbers, booleans, or words.
 
-    A mixture, and integers that a common type of numbers would round, become words.
+    Mixed types become words, as do integers that a common type would round.
     """
     kinds = {"number" if type(value) in (int, float) else type(value).__name__ for value in values}
     if len(kinds) == 1 and kinds <= {"number", "bool", "str"}:
@@ -288,7 +286,7 @@ def _encode(identity: dict, result: Result) -> bytes:
 
 def _decode(content: bytes) -> tuple[dict, Result]:
     header, arrays = archive.decode(content)
-    if header.get("format", _RUN) != _RUN:  # older runs have none
+    if header.get("format", _RUN) != _RUN:  # older runs have no format
         raise ValueError("it holds something else")
     try:
         variables = {name: (tuple(dims), arrays[name], attributes) for name, dims, attributes in header["variables"]}

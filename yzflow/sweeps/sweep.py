@@ -1,4 +1,4 @@
-"""Sweeps: a task over a grid of configurations and seeds, which no crash costs more than the runs in hand."""
+"""Sweeps: a task over a grid of configurations and seeds. A crash costs only the runs in hand."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from yzflow.sweeps.runs import RESERVED, Result, Task
 from yzflow.sweeps.store import Store, column
 
 _FORMAT = "yzflow-sweep-1"
-# Files are flushed to disk one by one; a few at once let the file system do that together.
+# Threads that write files: several flushes at once let the file system combine them.
 _WRITERS = 4
 
 
@@ -41,11 +41,11 @@ def sweep(
     progress: bool = True,
     workers: int | None = None,
 ) -> xr.Dataset:
-    """Run a task for every configuration of a grid and every seed; what the store already holds is not run again.
+    """Run a task for every configuration of a grid and every seed; runs in the store are not run again.
 
-    An interrupted sweep (Ctrl-C, a crash, ``kill -9``, a full disk) goes on with the same call. The result is the same,
-    bit for bit, whatever the executor, the number of workers and the interruptions, on processors of the same kind: the
-    attribute "cpu" names what numba compiled for, and another kind may round sums differently.
+    An interrupted sweep (Ctrl-C, a crash, ``kill -9``, a full disk) goes on with the same call. The result has the same
+    bits for all executors, numbers of workers and interruptions. Another kind of processor may round sums differently;
+    the attribute "cpu" names the kind that numba compiled for.
 
     Parameters
     ----------
@@ -54,42 +54,41 @@ def sweep(
         of `dynamics.sgd`), "flow" (keys of `dynamics.gradient_flow` and of `SequenceClasses.single_common_token`),
         "dyck" (keys of `DyckLanguage` and of `trained` there), a task of a study that is installed; "module:function";
         or a function at the top level of a module, ``f(configuration, seed) -> dict of arrays``. An
-        ``xarray.DataArray`` among these keeps its dimensions, labels and units. A function is known by its name, its
-        code and what it reads: closures, helpers, values of its module. If one of these changes, a warning says what,
-        and the runs are done again. A module that was edited and not imported anew runs as it was, with a warning. For
-        what else results depend on, such as a file, there is its attribute ``f.version`` (1 if there is none).
-        Fields that `register_field` has added are known to the workers, if they stand in a module or a script.
+        ``xarray.DataArray`` in the dict keeps its dimensions, labels and units. A function is identified by its name,
+        its code, and the closures, helpers and module values that it reads. If one of these changes, a warning names
+        it, and the runs are done again. A module that was edited but not imported again runs unchanged, with a warning.
+        Raise the attribute ``f.version`` (default 1) when something else changes, such as a file. Workers know the
+        fields of `register_field` if these are defined in a module or a script.
     grid : mapping
-        Key -> list of values: finite numbers, words, booleans or None. 1, 1.0 and True are one value, as in Python.
+        Key -> list of values: finite numbers, words, booleans or None. As in Python, 1, 1.0 and True are equal.
     store : path-like or Store
-        A store, or a new or empty folder. Any number of sweeps may share one, also at the same time.
+        A store, or a new or empty folder. Sweeps may share a store, also at the same time.
     seeds : int or sequence of int
-        How many (0, 1, ..), or which.
+        Number of seeds (0, 1, ..), or the seeds themselves.
     executor : concurrent.futures.Executor, optional
-        Where to run, for example ``dask.distributed``'s ``Client(..).get_executor()``. Default: threads of this process
-        for the built-in SGD tasks, a pool of processes otherwise. A run whose worker dies is tried again, three times
-        in all.
+        For example ``dask.distributed``'s ``Client(..).get_executor()``. Default: threads of this process for the
+        built-in SGD tasks, else a pool of processes. A run whose worker dies is tried up to three times.
     progress : bool
         Show progress on standard error.
     workers : int, optional
-        Threads or processes of the default executor, as many as fit in memory. Default: the cores that this process
-        may use. There are never more than runs.
+        Threads or processes of the default executor, at most one for each run, and as many as fit in memory. Default:
+        the cores of this process.
 
     Returns
     -------
     xarray.Dataset
-        A dimension for each key of ``grid``, and ``seed``; a variable for each result, "loss" and "entropy" among those
-        of the SGD tasks (at the end of the run). ``failed`` marks runs that raised, ``error`` says what; their
-        results are nan, and the next call tries them again. Runs whose results cannot stand beside those of the others,
-        as they have other dimensions, are marked as well; they are in the store. Attributes hold the configuration,
-        the versions of the software, the platform and the processor ("cpu") that the runs were done with.
+        A dimension for each key of ``grid``, and ``seed``; a variable for each result, such as "loss" and "entropy" at
+        the end of an SGD run. ``failed`` marks runs that raised, with the message in ``error``; their results are nan,
+        and the next call tries them again. Runs whose results have conflicting dimensions are marked, too, but stay in
+        the store. Attributes have the configuration, the versions of the software, the platform and the processor
+        ("cpu").
 
     Raises
     ------
     ValueError
         Before anything runs, if an argument is invalid, the workers cannot import the task, or the folder is no store.
     StoreError
-        If the disk is full or cannot be written; the sweep can go on from there.
+        If the disk is full or cannot be written. The same call goes on from there.
 
     Examples
     --------
@@ -127,9 +126,9 @@ def load_sweep(path: str | os.PathLike) -> xr.Dataset:
     Raises
     ------
     ValueError
-        If a byte of the file is not as it was written, or it holds something else.
+        If the file is damaged, or holds something else.
     FileNotFoundError
-        If there is none.
+        If there is no such file.
     """
     return load_dataset(path, _FORMAT, "a sweep")
 
@@ -165,20 +164,20 @@ class _Plan:
             raise checks.reject("grid", rule, f"{sizes} = {self.n}")
 
     def check(self) -> None:
-        """Raise ``ValueError`` if the task refuses a value of the grid."""
+        """Check all values of the grid; ValueError if the task refuses one."""
         first = {key: values[0] for key, values in self.grid.items()}
         for key, values in self.grid.items():
             for value in values:
                 self.task.identity(first | {key: value}, self.seeds[0])
 
     def words(self) -> set[str]:
-        """The words among the values of the grid, such as names of fields."""
+        """Words among the grid's values, such as names of fields."""
         return {value for values in self.grid.values() for value in values if isinstance(value, str)}
 
     def identity(self, cell: int) -> dict:
-        """Key that tells a cell's run from every other; ValueError if its configuration is invalid."""
+        """Facts that identify a cell's run; ValueError if its configuration is invalid."""
         point, seed = divmod(cell, len(self.seeds))
-        # Runs of one setting follow each other, and checking it takes longer than looking for one of them.
+        # Remember the last configuration: its seeds follow each other, and checking takes longer than a look-up.
         if self._last[0] != point:
             places = np.unravel_index(point, self.shape[:-1])
             values = {key: values[i] for (key, values), i in zip(self.grid.items(), places, strict=True)}
@@ -216,7 +215,7 @@ def _values(name: str, values: Any) -> list:
     try:
         if isinstance(values, (str, bytes, Mapping)):
             raise TypeError
-        some = itertools.islice(values, most + 1)  # it may have no end
+        some = itertools.islice(values, most + 1)  # the iterable may be endless
     except TypeError:
         raise checks.reject(name, "be a non-empty list of values", checks.brief(values)) from None
     plain = [checks.plain_types(value) for value in some]
@@ -239,7 +238,7 @@ def _values(name: str, values: Any) -> list:
 
 
 def _check_labels(name: str, values: list) -> None:
-    """A mixture of words and others is labelled by words."""
+    """Refuse values whose labels in words are equal."""
     known: dict = {}
     for value, label in zip(values, column(values).tolist(), strict=True):
         if label in known:
@@ -248,7 +247,7 @@ def _check_labels(name: str, values: list) -> None:
 
 
 def _recall(store: Store, identity: dict, cell: int, collector: Collector) -> bool:
-    """Take the result of a cell from the store; False if it is to be run."""
+    """Take a cell's result from the store; False if the cell must be run."""
     kept = store.read(runs.key(identity))
     if kept is None or kept[1].error:
         return False
@@ -257,7 +256,7 @@ def _recall(store: Store, identity: dict, cell: int, collector: Collector) -> bo
 
 
 def _tell_changes(plan: _Plan, store: Store) -> None:
-    """Warn of what makes a task another than the one whose runs a store holds, and of what cannot be told."""
+    """Warn of changes since the task's stored runs, and of parts whose changes cannot be seen."""
     if not plan.parts:
         return
     changed = store.remember(plan.task.name, plan.parts)
@@ -270,15 +269,15 @@ def _tell_changes(plan: _Plan, store: Store) -> None:
 
 
 def _run(plan: _Plan, pool: Workers, store: Store, missing: list[int], collector: Collector, progress: bool) -> None:
-    """Run what is missing; each result goes into the store as it comes."""
+    """Run the missing cells; each result goes into the store as it arrives."""
     done = 0
     code = plan.task.code
-    in_hand: dict[int, dict] = {}  # identities of cells that run
+    in_hand: dict[int, dict] = {}  # cell -> identity of its run
 
     def job(cell: int) -> tuple[dict, int] | None:
         nonlocal done
         identity = in_hand[cell] if cell in in_hand else plan.identity(cell)
-        # Another sweep on the same store may have been here.
+        # Another sweep may have written it meanwhile.
         if _recall(store, identity, cell, collector):
             in_hand.pop(cell, None)
             done += 1

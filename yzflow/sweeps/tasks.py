@@ -1,4 +1,4 @@
-"""The tasks of sweeps that have a name: those of all papers and of studies, and functions of a module."""
+"""Tasks of sweeps by name: tasks of papers and studies, and functions of modules."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ def named() -> dict[str, Task]:
     return parts.collected("tasks")
 
 
-# Tasks of functions that a person handed over in this process, by name.
+# Name -> task, for functions that a person passed in this process.
 _handed: dict[str, Task] = {}
 
 
 def of_a_file(name: str) -> Task:
-    """The task that a file names: an installed one, or one that was handed over in this process. Nothing is imported.
+    """The task that a file names, installed or passed in this process. Nothing is imported.
 
     Raises
     ------
     ValueError
-        If there is none: a file does not decide what runs.
+        If there is no such task, since a file does not decide which code runs.
     """
     known = _installed(name)
     if name in known:
@@ -43,7 +43,7 @@ def of_a_file(name: str) -> Task:
 
 
 def resolve(task: str | Callable | Task) -> Task:
-    """The task that a name or a function of a module stands for, as a person hands it over.
+    """The task for a name or a function of a module, from a person.
 
     Raises
     ------
@@ -80,17 +80,17 @@ def resolve(task: str | Callable | Task) -> Task:
 
 
 def _installed(name: str) -> dict[str, Task]:
-    """The tasks of papers; where the name is none of these, of studies, too, which takes longer to look into."""
+    """The tasks of papers, and of studies if the name is not among them: a look into studies takes longer."""
     known = named()
     return known if name in known else known | studies.tasks()
 
 
 def imported(argument: str, path: str) -> object:
-    """The object that "module:name" stands for, as a person says it in an argument: never a file."""
+    """The object at "module:name". The path must come from a person, never from a file."""
     module, _, name = path.partition(":")
     try:
         return getattr(importlib.import_module(module), name)
-    except (Exception, SystemExit) as error:  # a module of other people can raise anything
+    except (Exception, SystemExit) as error:  # a foreign module can raise anything
         plain = isinstance(error, (ImportError, AttributeError, ValueError, TypeError))
         why = " ".join(str(error).split()) if plain else told(error)
         what = "a function as 'module:function'" if argument.endswith("task") else "a class as 'module:class'"
