@@ -1,4 +1,4 @@
-"""JoMA (Tian, Wang, Zhang, Chen and Du 2023), as we state it: joint dynamics of attention and a hidden layer."""
+"""JoMA (Tian, Wang, Zhang, Chen and Du 2023), in our statement: joint dynamics of attention and a hidden layer."""
 
 from yzflow.paper import Paper, later
 

@@ -1,4 +1,4 @@
-"""Reduced flows in balls: claims for every time, whatever the rounding, and where attention is sparsest."""
+"""Reduced flows in ball arithmetic: claims for every time, and the time of the sparsest attention."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from yzflow_joma.flows import ReducedFlow
 from yzflow_joma.settings import LINEAR, NONLINEAR
 
 Predicate = Callable[[Any], Claim]
-# The rate of the entropy at the end of what is simulated is some 1e-14, of terms of size one.
+# At the end of a simulation the rate of the entropy is about 1e-14, a sum of terms of size one.
 BITS = 120
-_PI = 3.141592653589793  # a check's tolerance is far wider than its rounding
+_PI = 3.141592653589793  # its rounding error is far below the tolerance of any check
 
 
 def rate(at: Any) -> Quantity:
@@ -30,18 +30,18 @@ def rate(at: Any) -> Quantity:
 def turning_point(
     mu: Sequence[float], *, between: tuple[float, float], rising: bool = True, bits: int = BITS
 ) -> Crossing:
-    """The one time in a bracket at which the entropy of softmax(v^2/2) stops falling, or rising.
+    """The time in a bracket at which the entropy of softmax(v^2/2) turns, proved to be the only one there.
 
     Parameters
     ----------
     mu : (C,) float
-        Those of v' = (mu - v) e^{v^2/2}.
+        Entries of mu in v' = (mu - v) e^{v^2/2}.
     between : (float, float)
-        The bracket of times; that there is one turn in it, and which way, is proved.
+        The bracket of times.
     rising : bool
-        Whether from falling to rising.
+        True for a turn from falling to rising.
     bits : int
-        As of `yzflow.enclose`.
+        Precision, as for `yzflow.enclose`.
     """
     return yz.enclose(ReducedFlow(mu), t_end=between[1], bits=bits).crossing(rate, between=between, rising=rising)
 
@@ -49,7 +49,7 @@ def turning_point(
 def enclose(
     setting: Any, level: str, *, t_end: float, max_seconds: float, folder: str | os.PathLike | None = None
 ) -> Enclosure:
-    """A reduced flow of a setting, as far as it is simulated; with ``folder`` its certificate is kept there."""
+    """Enclose a reduced flow of a setting to the end of its simulation; ``folder`` keeps the certificate."""
     flow = setting.reduced(level)
     last = min(t_end, setting.end(level))
     enclosure = yz.enclose(flow, t_end=last, bits=BITS, max_seconds=max_seconds)
@@ -62,9 +62,9 @@ def enclose(
 
 
 def turns_once(flows: Flows, level: str, tolerance: float) -> Predicate:
-    """The entropy falls, then its rate rises through zero, then it rises: at every time, and so it turns once."""
+    """Claim for every time: the entropy falls, its rate rises through zero, then it rises; so it turns once."""
     flow = flows.enclosure(level)
-    # At the first of these times it falls, as the claim says; where else it turns, the crossing would say.
+    # The entropy falls at the first time of the bracket, by the claim. The crossing would fail at a second turn.
     crossing = flow.crossing(rate, between=(min(0.01, flow.t_reached / 100), flow.t_reached), rising=True)
     if crossing.times is None:
         raise ValueError(crossing.reason)

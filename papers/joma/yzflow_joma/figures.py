@@ -1,4 +1,4 @@
-"""Figures of JoMA: what is conserved, and attention that is sparse first and dense in the end."""
+"""Figures of JoMA: conserved quantities, and attention that is first sparse, then dense."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def joma_turning(run: xr.Dataset) -> Figure:
 
 
 def _turn(effort: Effort) -> xr.Dataset:
-    from yzflow_joma.enclosed import turning_point  # which needs yzflow-enclose
+    from yzflow_joma.enclosed import turning_point  # needs yzflow-enclose
 
     setting = settings(quick=True)[0]
     run = setting.simulate("reduced flow, nonlinear", seed=0).dataset

@@ -1,4 +1,4 @@
-"""Is attention sparse first and dense in the end, in training? A page whose words follow from its own runs.
+"""Study: is attention in training first sparse, then dense? The words of the page follow from the runs.
 
 ``python -m yzflow_joma.finding FOLDER`` trains, and writes ``in_training.md`` with its figure.
 """
@@ -23,7 +23,7 @@ from yzflow_joma.settings import Setting, drawn_classes, random_contexts
 KINDS = ("Scan and Snap's classes", "forty random contexts of six tokens", "ten random contexts of twenty tokens")
 ACTIVATIONS = ("softplus", "linear")
 END, SEEDS = 1e4, 20
-# A rise counts from this part of the fall before it on.
+# A rise counts if it is more than this share of the fall before it.
 LEAST = 0.01
 
 
@@ -51,7 +51,7 @@ def study(
     kinds: Sequence[str] = KINDS,
     activations: Sequence[str] = ACTIVATIONS,
 ) -> xr.Dataset:
-    """All runs, and the rises of some of them at a hundredth of the tolerance."""
+    """All runs, and their largest change ``apart`` at a hundredth of the tolerance, for one run of each kind."""
 
     def of(kind: str, activation: str) -> xr.Dataset:
         return xr.concat([followed(kind, activation, seed, t_end=t_end) for seed in range(seeds)], "seed")
@@ -67,22 +67,22 @@ def study(
 
 
 def fall(entropy: xr.DataArray) -> xr.DataArray:
-    """From the largest value before the least one to that."""
+    """The fall: the largest entropy before the minimum, less the minimum."""
     return entropy.where(entropy["time"] <= entropy.idxmin("time")).max("time") - entropy.min("time")
 
 
 def rise(entropy: xr.DataArray) -> xr.DataArray:
-    """From the least value to the largest one after it."""
+    """The rise: the largest entropy after the minimum, less the minimum."""
     return entropy.where(entropy["time"] >= entropy.idxmin("time")).max("time") - entropy.min("time")
 
 
 def risen(runs: xr.Dataset, name: str = "entropy") -> xr.DataArray:
-    """Whether a run has a rise that counts."""
+    """True for each run with a rise above `LEAST` of its fall."""
     return rise(runs[name]) > LEAST * fall(runs[name])
 
 
 def counts(runs: xr.Dataset, name: str = "entropy") -> dict[str, tuple[int, int]]:
-    """Kind of data -> how many runs rose, of how many."""
+    """Kind of data -> (runs that rose, all runs)."""
     rose = risen(runs, name)
     return {str(kind): (int(rose.sel(kind=kind).sum()), int(rose.sel(kind=kind).size)) for kind in runs["kind"].values}
 
@@ -125,7 +125,7 @@ def table(runs: xr.Dataset) -> list[str]:
 
 
 def sure(runs: xr.Dataset) -> list[str]:
-    """The further findings of these runs, a sentence each."""
+    """Further findings of the runs, one sentence each."""
     lines = [
         "Of attention itself, its entropy averaged over contexts, the same counts are "
         + " and ".join(f"{k} of {n} on {kind}" for kind, (k, n) in counts(runs, "of_contexts").items())

@@ -1,4 +1,4 @@
-"""Flows of JoMA: the whole gradient of attention and a hidden layer, and its reductions to one number a token."""
+"""Flows of JoMA: the full gradient flow of attention and a hidden layer, and reductions to one number per token."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ACTIVATIONS = ("linear", "relu", "softplus")
 
 
 def attention(kind: str, x: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """Attention's weights b (contexts, tokens) before LayerNorm or a norm: x z, x e^z, or x e^z over its sum."""
+    """Attention weights b (contexts, tokens): x z, x e^z, or x e^z over its sum, without further normalisation."""
     if kind == "linear":
         return x * z
     b = x * np.exp(z - (z.max() if kind == "softmax" else 0.0))
@@ -48,7 +48,7 @@ def entropy(z: np.ndarray) -> float:
 
 
 class JointFlow:
-    """Gradient ascent on the log-likelihood of next tokens, of logits z, a hidden layer v, q and a decoder y.
+    """Gradient ascent on the log-likelihood of next tokens, by logits z, a hidden layer v and q, and a decoder y.
 
     Unit k sees ``s_k = v_k . b(x) + q_k``, where q_k is the unit's weight at the query (the residual link); the next
     token has probabilities softmax(y^T h(s)). Counts x (contexts, tokens), weights p, time in units of 1/rate.
@@ -63,7 +63,7 @@ class JointFlow:
     scale : float
         Standard deviation of the start of v and y; z starts at zero, or at one for linear attention.
     seed : int
-        Of the start.
+        Seed of the start.
     """
 
     def __init__(
@@ -149,12 +149,12 @@ class JointFlow:
 
 
 class SampledFlow(JointFlow):
-    """The same, whose steps by `dynamics.descend` are SGD's: on 16 contexts, drawn with replacement."""
+    """A `JointFlow` for SGD by `dynamics.descend`, with batches of 16 contexts, drawn with replacement."""
 
     BATCH = 16
 
     def sample(self, t: float, state: Mapping[str, np.ndarray], rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """The gradient on a batch."""
+        """The gradient on a random batch."""
         drawn = rng.integers(len(self.x), size=self.BATCH)
         return self._gradient(state, np.bincount(drawn, minlength=len(self.x)) / self.BATCH)
 
@@ -165,7 +165,7 @@ class ReducedFlow:
     Parameters
     ----------
     drive : (C,) float
-        Delta or mu.
+        Delta if ``linear``, else mu.
     linear : bool
     """
 
@@ -181,10 +181,10 @@ class ReducedFlow:
         return {"drive": self.drive.tolist(), "linear": self.linear}
 
     def derivative(self, t: float, state: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """v'."""
+        """The rate v'."""
         v = state["v"]
         return {"v": (self.drive if self.linear else self.drive - v) * np.exp(v * v / 2)}
 
     def observe(self, t: float, state: Mapping[str, np.ndarray]) -> dict[str, object]:
-        """Entropy of softmax(v^2/2), which attention is by Theorem 1."""
+        """Entropy of softmax(v^2/2), which is attention by Theorem 1."""
         return {"entropy": entropy(state["v"] ** 2 / 2)}

@@ -1,4 +1,4 @@
-r"""Closed forms. Time is in units of the inverse learning rate. Source: arXiv 2310.00535, as we state it."""
+r"""Closed forms. Time is in units of the inverse learning rate. Source: arXiv 2310.00535, in our statement."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scipy.special import erf, erfinv
 
 
 def linear_time(v: ArrayLike, delta: ArrayLike) -> np.ndarray:
-    r"""t at which v' = Delta e^{v^2/2} from zero is at v: sqrt(pi/2) erf(v/sqrt 2)/Delta."""
+    r"""Time at which v' = Delta e^{v^2/2}, started at zero, reaches v: sqrt(pi/2) erf(v/sqrt 2)/Delta."""
     return np.sqrt(np.pi / 2) * erf(np.asarray(v, float) / np.sqrt(2)) / np.asarray(delta, float)
 
 
@@ -22,12 +22,12 @@ def linear_weights(delta: ArrayLike, t: float) -> np.ndarray:
 
 
 def blow_up_time(delta: ArrayLike) -> float:
-    r"""sqrt(pi/2)/max |Delta|."""
+    r"""Time at which the first entry becomes infinite: sqrt(pi/2)/max |Delta|."""
     return float(np.sqrt(np.pi / 2) / np.abs(np.asarray(delta, float)).max())
 
 
 def nonlinear_time(v: float, mu: float) -> float:
-    r"""t at which v' = (mu - v) e^{v^2/2} from zero is at v: \int_0^v e^{-s^2/2}/(mu - s) ds."""
+    r"""Time at which v' = (mu - v) e^{v^2/2}, started at zero, reaches v: \int_0^v e^{-s^2/2}/(mu - s) ds."""
     return float(quad(lambda s: np.exp(-s * s / 2) / (mu - s), 0.0, v, epsabs=1e-13, epsrel=1e-12, limit=400)[0])
 
 
@@ -42,7 +42,7 @@ def delay(mu: float) -> float:
 
 
 def late_ratio(first: float, second: float) -> float:
-    r"""e^{(mu_j^2 - mu_k^2)/2}: what ln(1/delta_j)/ln(1/delta_k) tends to."""
+    r"""Limit of ln(1/delta_j)/ln(1/delta_k) for late times: e^{(mu_j^2 - mu_k^2)/2}."""
     return float(np.exp((first**2 - second**2) / 2))
 
 
@@ -55,9 +55,9 @@ def entropy_rate(v: np.ndarray, mu: np.ndarray) -> float:
 
 
 def turns(mu: ArrayLike) -> bool | None:
-    r"""Whether the entropy falls and in the end rises, by the argument on the slowest entry; None where it is level.
+    r"""True if the entropy falls at first and rises in the end; None where both sides of the condition are equal.
 
-    With p = softmax(mu^2/2) and m the smallest nonzero |mu|: it rises in the end if m^2 < sum p mu^2.
+    With p = softmax(mu^2/2) and m the smallest nonzero |mu|, the condition is m^2 < sum p mu^2.
     """
     mu = np.abs(np.asarray(mu, float))
     if not mu.any():
@@ -68,12 +68,13 @@ def turns(mu: ArrayLike) -> bool | None:
 
 
 def turning_zeros(mu: ArrayLike) -> tuple[float, float]:
-    r"""Numbers of zero entries below which the entropy rises in the end, and from which on it never does.
+    r"""Two bounds on the number Z of zero entries.
 
-    With m the least of the |mu_j| > 0: Z < sum_j (mu_j^2/m^2 - 1) e^{mu_j^2/2} means that it rises in the end, and Z
-    above it that it falls; Z >= sum_j (mu_j^2/m^2 e^{mu_j^2} - 1) e^{mu_j^2/2}, over those larger than m, that it falls
-    at all times. In between it may rise for a while: where `rising_zeros` of some time is larger, which has the least
-    such number for all times.
+    Below the first, the entropy rises in the end; from the second on, it never rises.
+
+    With m the least |mu_j| > 0, the first is sum_j (mu_j^2/m^2 - 1) e^{mu_j^2/2}; above it, the entropy falls in the
+    end. The second is sum_j (mu_j^2/m^2 e^{mu_j^2} - 1) e^{mu_j^2/2} over entries larger than m. In between the entropy
+    may rise for a while, at times where `rising_zeros` is above Z.
     """
     moving = np.abs(np.asarray(mu, float))
     moving = moving[moving > 0]
@@ -85,10 +86,10 @@ def turning_zeros(mu: ArrayLike) -> tuple[float, float]:
 
 
 def rising_zeros(mu: ArrayLike, t: ArrayLike | None = None) -> np.ndarray | float:
-    r"""R(t), the number of zero entries below which the entropy rises at t and above which it falls; or its supremum.
+    r"""R(t), or its supremum: at t the entropy rises with fewer zero entries than R(t), and falls with more.
 
     R = \sum e^u u \sum e^u w / \sum e^u u w - \sum e^u over the mu_j that are not zero, w = u' = v (mu - v) e^u.
-    Without ``t`` its supremum over all times: with as many zeros or more the entropy never rises.
+    Without ``t``, the supremum over all times; with as many zeros or more, the entropy never rises.
 
     Parameters
     ----------
@@ -100,8 +101,8 @@ def rising_zeros(mu: ArrayLike, t: ArrayLike | None = None) -> np.ndarray | floa
     Returns
     -------
     (T,) array, or float
-        Integrated to 1e-10 in ln(1/delta), delta = 1 - v/mu; the supremum is that of what R tends to and of its values
-        to t = 60, to about 1e-7.
+        Integrated to 1e-10 in ln(1/delta), delta = 1 - v/mu. The supremum is over times to t = 60 and the limit of R,
+        to about 1e-7.
     """
     given = np.asarray(mu, float)
     mu = np.abs(given[given != 0])
@@ -115,7 +116,7 @@ def rising_zeros(mu: ArrayLike, t: ArrayLike | None = None) -> np.ndarray | floa
         bounds = np.empty(len(times))
         bounds[order] = _rising_zeros(mu, _closeness(mu, times[order]))
         return bounds
-    # Eight times between any two steps of the integrator, which are as short as the fastest entry asks.
+    # Search on eight points in each step of the integrator, whose steps resolve the fastest entry.
     steps = _closeness(mu, None, last=60.0)
     times = np.unique(np.concatenate([steps[:-1] + np.diff(steps) * i / 8 for i in range(1, 9)]))
     path = _closeness(mu, times)
@@ -134,19 +135,19 @@ def rising_zeros(mu: ArrayLike, t: ArrayLike | None = None) -> np.ndarray | floa
 
 
 def _rate(mu: np.ndarray) -> Callable[[float, np.ndarray], np.ndarray]:
-    """d ln(1/delta)/dt = e^{v^2/2} of each entry, by ln(1/delta), which keeps its digits late."""
+    """Rate e^{v^2/2} of ln(1/delta) for each entry. The variable ln(1/delta) keeps its digits at late times."""
     return lambda _, x: np.exp((mu * -np.expm1(-np.asarray(x))) ** 2 / 2)
 
 
 def _closeness(mu: np.ndarray, times: np.ndarray | None, *, last: float = 0.0) -> np.ndarray:
-    """ln(1/delta) of each entry at increasing times, (C, T), or without these the integrator's times to ``last``."""
+    """ln(1/delta) of each entry at increasing times, (C, T); for None, the integrator's own times to ``last``."""
     end = last if times is None else float(times[-1])
     path = solve_ivp(_rate(mu), (0.0, end), np.zeros(len(mu)), method="LSODA", t_eval=times, rtol=1e-10, atol=1e-12)
     return np.asarray(path.t if times is None else path.y)
 
 
 def _speeds(mu: np.ndarray, path: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """u, and ln u' of each entry, by ln(1/delta)."""
+    """u = v^2/2 and ln u' of each entry, from ln(1/delta)."""
     v = mu[:, None] * -np.expm1(-path)
     return v**2 / 2, np.log(v * mu[:, None]) - path + v**2 / 2
 
@@ -158,10 +159,10 @@ def _rising_zeros(mu: np.ndarray, path: np.ndarray) -> np.ndarray:
 
 
 def level_time(first: float, second: float) -> float:
-    r"""The one time at which u = v^2/2 of two entries, |mu| different and not zero, has one speed.
+    r"""The only time at which u = v^2/2 of two entries has equal speeds; their |mu| must differ and not be zero.
 
-    Before it the larger one's is the larger, after it the smaller one's. Without zeros the entropy falls before the
-    first of these times over all pairs, and rises after the last; for two sizes it turns there.
+    The larger entry is faster before it, the smaller one after it. Without zeros the entropy falls before the first
+    such time over all pairs, and rises after the last; for two sizes it turns there.
 
     Parameters
     ----------
@@ -180,7 +181,7 @@ def level_time(first: float, second: float) -> float:
     rates = np.exp(mu**2 / 2)
     delays = rates * [delay(float(entry)) for entry in mu]
     late = float((np.diff(2 * np.log(mu) + mu**2 / 2 + delays) / np.diff(rates))[0])
-    # From a time at which u = mu^2 t^2/2 still, to twice what the late form says and more.
+    # Search from a time at which u = mu^2 t^2/2 holds, to twice the time by the late form, and 10 more.
     start = 1e-6 / mu[1]
     path = solve_ivp(
         _rate(mu), (start, 10 + 2 * late), [start, start], method="LSODA", events=apart, rtol=1e-11, atol=1e-13

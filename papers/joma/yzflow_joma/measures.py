@@ -1,4 +1,4 @@
-"""How far runs are from JoMA's statements."""
+"""Measures: errors of JoMA's statements on runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from yzflow_joma.flows import JointFlow, ReducedFlow, entropy
 
 
 def _drift(kept: np.ndarray, changed: np.ndarray) -> float:
-    """Change of what should be conserved over the largest change of what it is about, both over time."""
+    """Largest change of a conserved quantity over time, relative to the largest change of z."""
     largest = np.linalg.norm(changed - changed[0], axis=1).max()
     return float(np.linalg.norm(kept - kept[0], axis=1).max() / largest) if largest > 0 else 0.0
 
@@ -27,14 +27,14 @@ def invariant(runs: Runs, level: str) -> float:
 
 
 def softmax_invariant(runs: Runs, level: str) -> float:
-    """The same of z - sum (v^2 - ||v||^2 bbar)/2, bbar the mean attention of the start."""
+    """Drift of z - sum (v^2 - ||v||^2 bbar)/2, over the change of z; bbar is the mean attention at the start."""
     run = runs.trajectory(level)
     flow = runs.setting.flow("softmax")
     return with_mean(run.dataset, mean_attention(flow, run.dataset["z"].values[0]))
 
 
 def with_mean(data: xr.Dataset, mean: np.ndarray) -> float:
-    """Drift of the softmax's quantity with one bbar."""
+    """Drift of z - sum (v^2 - ||v||^2 bbar)/2 for a given bbar."""
     z, v2 = data["z"].values, data["v"].values ** 2
     return _drift(z - (v2.sum(axis=1) - v2.sum(axis=(1, 2))[:, None] * mean) / 2, z)
 
@@ -54,9 +54,9 @@ def factorisation(flow: JointFlow) -> float:
 
 
 def drift_rate(runs: Runs, level: str) -> float:
-    """Rate of the softmax's quantity by the gradient against -E[(b - bbar) sum_k g_k h'_k v_k . b], all recorded times.
+    """Rate of the quantity of `with_mean` by the gradient, against -E[(b - bbar) sum_k g_k h'_k v_k . b].
 
-    Relative to the logits' own rate; bbar is the mean attention of the start.
+    The largest error over recorded times, relative to the logits' own rate; bbar is the mean attention at the start.
     """
     data, flow = runs.trajectory(level).dataset, runs.setting.flow("softmax")
     mean, worst = mean_attention(flow, data["z"].values[0]), 0.0
@@ -71,25 +71,25 @@ def drift_rate(runs: Runs, level: str) -> float:
     return worst
 
 
-# Two sizes beside zeros, which are more than let the entropy rise in the end, and few enough to let it rise before.
+# Two sizes and zeros: too many zeros for a rise in the end, few enough for a rise before.
 SPARSE_AGAIN = (2.5, 2.0, *[0.0] * 15)
 
 
 def sparse_again(runs: Runs, level: str) -> float:
     """Zero if the entropy of `SPARSE_AGAIN` falls, rises and falls again; one if not."""
-    times = np.concatenate([[0.0], np.geomspace(0.05, 2.0, 400)])  # later its changes are those of rounding
+    times = np.concatenate([[0.0], np.geomspace(0.05, 2.0, 400)])  # later changes are rounding
     run = yz.integrate(ReducedFlow(SPARSE_AGAIN), t_end=2.0, times=times, rtol=1e-11, atol=1e-13)
     signs = np.sign(np.diff(run.dataset["entropy"].values))
     changes = signs[np.flatnonzero(np.diff(signs)) + 1].tolist()
     return float(signs[0] != -1 or changes != [1, -1])
 
 
-# Three entries, none of them zero, of which two are near each other.
+# Three entries, two of them near each other, none zero.
 THREE_TURNS = (3.14, 3.12, 0.1)
 
 
 def three_turns(runs: Runs, level: str) -> float:
-    """Zero if the entropy of `THREE_TURNS` falls, rises, falls and rises again by its rate; one if not."""
+    """Zero if the rate of the entropy of `THREE_TURNS` has the signs -, +, -, +; one if not."""
     times = np.concatenate([[0.0], np.linspace(0.05, 1.0, 2000)])
     run = yz.integrate(ReducedFlow(THREE_TURNS), t_end=1.0, times=times, rtol=1e-11, atol=1e-13)
     mu = np.array(THREE_TURNS)
@@ -98,10 +98,10 @@ def three_turns(runs: Runs, level: str) -> float:
 
 
 def rising(runs: Runs, level: str) -> float:
-    """Share of times at which the entropy rises though R(t) says that it falls, or falls though it says it rises.
+    """Share of times at which the sign of the entropy's rate differs from the sign by R(t).
 
-    Of the setting's mu beside 0, 1, 5 and 20 zeros; times where the rate is above 1e-5 of its largest: not late,
-    where it is the integrator's error.
+    For the setting's mu beside 0, 1, 5 and 20 zeros. Times with a rate below 1e-5 of the largest are left out, since
+    the late rate is an error of the integrator.
     """
     data, mu, wrong = runs.trajectory(level).dataset, np.array(runs.setting.mu), []
     t, v = data["time"].values[1:], data["v"].values[1:]
@@ -115,7 +115,7 @@ def rising(runs: Runs, level: str) -> float:
 
 
 def level_speeds(runs: Runs, level: str) -> float:
-    """Share of pairs of the setting's entries whose speeds of v^2/2 are not level just where that is said, and once."""
+    """Share of pairs of the setting's entries whose speeds of v^2/2 do not cross once, at `formulas.level_time`."""
     data, mu = runs.trajectory(level).dataset, np.abs(runs.setting.mu)
     t, v = data["time"].values[1:], np.abs(data["v"].values[1:])
     speed = v * (mu - v) * np.exp(v**2 / 2)
@@ -123,7 +123,7 @@ def level_speeds(runs: Runs, level: str) -> float:
     for low in range(len(mu)):
         for high in np.flatnonzero((mu > mu[low]) & (mu[low] > 0)):
             when = formulas.level_time(mu[low], mu[high])
-            seen = (np.abs(t / when - 1) > 1e-3) & (speed[:, low] > 1e-3)  # late, speeds are errors of the integrator
+            seen = (np.abs(t / when - 1) > 1e-3) & (speed[:, low] > 1e-3)  # late speeds are errors of the integrator
             wrong.append(bool(np.any((speed[:, high] > speed[:, low])[seen] != (t < when)[seen])))
     return float(np.mean(wrong)) if wrong else 0.0
 
@@ -147,13 +147,13 @@ def nonlinear_form(runs: Runs, level: str) -> float:
 
 
 def late_form(runs: Runs, level: str) -> float:
-    """ln(1/delta) against e^{mu^2/2} (t - tau), where delta first is below 1e-4."""
+    """Largest error of ln(1/delta) against e^{mu^2/2} (t - tau), at the first time with delta below 1e-4."""
     data = runs.trajectory(level).dataset
     errors = [0.0]
     for i, mu in enumerate(runs.setting.mu):
         delta = 1 - data["v"].values[:, i] / mu
         near = np.flatnonzero(delta < 1e-4)
-        # Far below, delta is the error of the integrator.
+        # Far below 1e-4, delta is an error of the integrator.
         if near.size and delta[near[0]] > 1e-8:
             t = data["time"].values[near[0]]
             expected = np.exp(mu * mu / 2) * (t - formulas.delay(mu))
@@ -171,14 +171,14 @@ def turning(runs: Runs, level: str) -> float:
 
 
 def rise(runs: Runs, level: str) -> float:
-    """How much of its fall the entropy has risen again at the last time; one if it never fell."""
+    """Share of its fall that the entropy has regained at the last time; one if it never fell."""
     entropies = runs.trajectory(level).dataset["entropy"].values
     fall = entropies[0] - entropies.min()
     return float((entropies[-1] - entropies.min()) / fall) if fall > 0 else 1.0
 
 
 def turning_rate(runs: Runs, level: str) -> float:
-    """The formula of dH/dt against the slope of the recorded entropy, by its integral (trapezoids)."""
+    """Error of the formula for dH/dt: its integral by trapezoids, against the recorded entropy."""
     data = runs.trajectory(level).dataset
     mu, v, t = np.array(runs.setting.mu), data["v"].values, data["time"].values
     rate = np.array([formulas.entropy_rate(row, mu) for row in v])
@@ -188,6 +188,6 @@ def turning_rate(runs: Runs, level: str) -> float:
 
 
 def end_entropy(runs: Runs, level: str) -> float:
-    """Entropy at the last time against that of softmax(mu^2/2)."""
+    """Relative error of the entropy at the last time against the entropy of softmax(mu^2/2)."""
     last = float(runs.trajectory(level).dataset["entropy"].values[-1])
     return abs(last / entropy(np.array(runs.setting.mu) ** 2 / 2) - 1)

@@ -1,4 +1,4 @@
-"""Settings to check JoMA's statements on: random contexts and Scan and Snap's classes; reduced flows beside."""
+"""Settings for the checks of JoMA's statements: random contexts, Scan and Snap's classes, and reduced flows."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from yzflow_joma.formulas import blow_up_time
 
 PAPER = "JoMA"
 LINEAR, NONLINEAR = "reduced flow, linear", "reduced flow, nonlinear"
-RATE, SHORT = 0.05, 0.005  # steps of SGD, and those that stand for the flow of rectified units
+RATE, SHORT = 0.05, 0.005  # steps of SGD; short steps in place of a flow with rectified units
 MU = (3.0, 2.5, 2.0, 1.5, 1.0, 0.5)
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One task.
+    """Data, start and reduced flows for the checks.
 
     Attributes
     ----------
@@ -28,16 +28,16 @@ class Setting:
     targets : tuple of int
     n_units : int
     mu, delta : tuple of float
-        Of the reduced flows.
+        Entries of the reduced flows.
     activation : str
     t_end : float
-        Of the full flow.
+        End of the full flow.
     seed : int
-        Of its start.
-    scale : float
-        Of its start.
+        Seed of the start.
+        scale : float
+            Standard deviation of the start.
     of_classes : bool
-        Whether the contexts are Scan and Snap's.
+        True if the contexts are Scan and Snap's.
     """
 
     name: str
@@ -70,7 +70,7 @@ class Setting:
         return ReducedFlow(self.delta, linear=True) if level == LINEAR else ReducedFlow(self.mu)
 
     def end(self, level: str) -> float:
-        """How far a reduced flow is followed: the linear one blows up."""
+        """Last time of a reduced flow, before the blow-up of a linear one."""
         return 0.98 * blow_up_time(self.delta) if level == LINEAR else 30.0
 
     def simulate(self, level: str, *, seed: int) -> yz.Run:
@@ -87,7 +87,7 @@ class Setting:
         attention = level.removeprefix("full flow, ")
         end = min(self.t_end, 4.0) if attention in ("linear", "exp") else self.t_end
         if self.activation == "relu":
-            # Integrators stall where a rectified unit is held at its kink; short steps of Euler's method do not.
+            # Integrators stall if a rectified unit stays at its kink; short steps of Euler's method do not.
             steps = int(end / SHORT)
             return yz.descend(self.flow(attention), rate=SHORT, steps=steps, record_every=max(1, steps // 60))
         times = np.concatenate([[0.0], np.geomspace(0.01, end, 60)])
@@ -111,7 +111,7 @@ def random_contexts(name: str, n: int, tokens: int, n_units: int, *, seed: int, 
 
 
 def alike(name: str, n: int, tokens: int, n_units: int, *, seed: int) -> Setting:
-    """Contexts that differ by a hundredth, three quarters of one next token, followed while attention hardly moves."""
+    """Contexts that differ by a hundredth, three quarters with one next token; attention hardly moves to the end."""
     rng = np.random.default_rng(seed)
     x = rng.exponential(size=tokens) * (1 + 0.01 * rng.standard_normal((n, tokens)))
     targets = (np.arange(n) % 4 == 0).astype(int)
@@ -120,7 +120,7 @@ def alike(name: str, n: int, tokens: int, n_units: int, *, seed: int) -> Setting
 
 
 def of_classes(name: str, classes: yz.SequenceClasses, n_units: int, **more: object) -> Setting:
-    """Scan and Snap's classes under one query, as T -> infinity."""
+    """Scan and Snap's classes with one query, in the limit T -> infinity."""
     bags = classes.population()
     x = np.zeros((len(bags), bags.n_tokens))
     x[bags.owner, bags.token] = bags.count
@@ -136,7 +136,7 @@ def trained_classes(activation: str, *, scale: float = 0.1) -> Setting:
 
 
 def drawn_classes(seed: int) -> Setting:
-    """The same with drawn shares: a common token of half to twice the counts, and second tokens of a fifth and more."""
+    """`trained_classes` with random shares of the common token, from 0.5 to 2, and of second tokens, from 0.2 to 1."""
     common, second = np.random.default_rng(seed).uniform([0.5, 0.2], [2.0, 1.0]).tolist()
     classes = yz.SequenceClasses.single_common_token(3, 8, common=common, distinct=[1.0, second])
     return of_classes(f"Scan and Snap's classes, draw {seed}", classes, 8, activation="softplus", seed=seed)

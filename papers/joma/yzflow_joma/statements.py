@@ -20,7 +20,7 @@ NOT_EXAMINED = (
     " others say it claims; deeper layers and its experiments are left out."
 )
 _L, _E, _S = _FULL
-# Rectified units are moved by short steps, whose error is of their order.
+# Rectified units move by short steps, with an error of the order of a step.
 _SMALL = 5e-3
 
 

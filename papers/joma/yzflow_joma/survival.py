@@ -1,6 +1,6 @@
-"""Which of JoMA's statements on training survive which change of it: rows of the survival table.
+"""Options of training for JoMA's statements: rows of the survival table.
 
-Flows are moved by short steps of Euler's method, in which every option has its term; SGD draws batches of contexts.
+Flows are approximated by short Euler steps, with a term for every option; SGD draws batches of contexts.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _DECAY, _SLOWER = 0.01, 0.25
 
 
 class DecoderDecays(JointFlow):
-    """The decoder alone has a weight decay of 0.1."""
+    """A `JointFlow` with weight decay 0.1 on the decoder only."""
 
     def derivative(self, t: float, state: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """The gradient, and the decay."""
@@ -34,7 +34,7 @@ class DecoderDecays(JointFlow):
 
 
 class One(SampledFlow):
-    """Batches of one context."""
+    """SGD on batches of one context."""
 
     BATCH = 1
 
@@ -50,7 +50,7 @@ def _train(
     slower: Mapping[str, float] | None = None,
     **more: Any,
 ) -> yz.Run:
-    """One run at a level: ``factor`` is of the rate, ``slower`` of the rates of some states."""
+    """One run at a level. ``factor`` multiplies the rate, ``slower`` the rates of some states."""
     rate = factor * (RATE if level == "SGD" else SHORT)
     attention = "softmax" if level == "SGD" else level.removeprefix("full flow, ")
     made = setting.flow(attention, sampled if level == "SGD" else flow)
@@ -59,7 +59,7 @@ def _train(
     run = yz.descend(made, rate=rates, steps=steps, seed=seed, record_every=max(1, steps // 60), **more)
     if slower is None:
         return run
-    return yz.Run(run.dataset.assign_coords(time=rate * run.dataset["time"]), events=run.events)  # which counts steps
+    return yz.Run(run.dataset.assign_coords(time=rate * run.dataset["time"]), events=run.events)  # from steps to time
 
 
 def _row(
@@ -71,7 +71,7 @@ def _row(
     corrected: Callable[[Any, str], Correction | None] | None = None,
     **training: Any,
 ) -> Option:
-    """An option by how it trains; ``changed`` are fields of the setting."""
+    """An option whose runs train by `_train`; ``changed`` are fields of the setting."""
 
     def adapted(setting: Setting) -> Setting:
         return replace(setting, **(changed or {}))
@@ -83,7 +83,7 @@ def _row(
 
 
 def _undecayed(setting: Setting, level: str) -> Correction | None:
-    """For linear attention, z^2 - sum v^2 falls like e^{-2 decay t}; of the others no closed form is known."""
+    """Correction for decay: for linear attention, z^2 - sum v^2 falls like e^{-2 decay t}; None for other kinds."""
 
     def view(dataset: xr.Dataset) -> xr.Dataset:
         grown = np.exp(_DECAY * dataset["time"])
@@ -93,7 +93,7 @@ def _undecayed(setting: Setting, level: str) -> Correction | None:
 
 
 def _rescaled(setting: Setting, level: str) -> Correction:
-    """Rates apart: z over its rate, and over the rate's root for linear attention, takes the place of z."""
+    """Correction for a separate rate of z: z is divided by its rate, or by the rate's root for linear attention."""
     power = 0.5 if level == FLOWS[0] else 1.0
     return Correction(setting, lambda dataset: dataset.assign(z=dataset["z"] / _SLOWER**power))
 
@@ -128,7 +128,7 @@ OPTIONS = (
 
 
 def _settings(*, quick: bool) -> list[Setting]:
-    """The first is inside the softmax's assumption, the others are not; all are followed as far by every attention."""
+    """Settings of the table. The first is inside the assumption for softmax, the others are outside."""
     chosen = [
         replace(alike("40 contexts alike", 40, 6, 4, seed=4), t_end=20.0),
         replace(trained_classes("softplus"), t_end=40.0),
@@ -139,7 +139,7 @@ def _settings(*, quick: bool) -> list[Setting]:
 
 
 def _mirrored(dataset: xr.Dataset) -> xr.Dataset:
-    """Attention's logits that move the other way, from the same start."""
+    """A run whose logits z move the opposite way from the same start."""
     z = dataset["z"]
     return dataset.assign(z=(2 * z.isel(time=0) - z).transpose(*z.dims))
 

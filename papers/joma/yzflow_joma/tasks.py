@@ -1,4 +1,4 @@
-"""A task for sweeps: how good Theorem 1 is for softmax."""
+"""Task for sweeps: accuracy of Theorem 1 for softmax."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _complete(given: dict) -> dict:
 
 
 def drift(configuration: dict, seed: int) -> dict:
-    """Drift with and without the term of bbar, and how far the moment is from a product."""
+    """Drifts with and without the term of bbar, and `measures.factorisation`."""
     c = _complete(configuration)
     sizes = int(c["contexts"]), int(c["tokens"]), int(c["units"])
     how = {"activation": c["activation"], "scale": float(c["scale"])}

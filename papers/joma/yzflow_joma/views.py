@@ -1,4 +1,4 @@
-"""Plots with sliders on the pages of JoMA's statements: the reduced flows, computed in the page."""
+"""Plots with sliders on the pages of JoMA's statements; the page computes the reduced flows."""
 
 from yzflow.pages.live import Start, Views
 from yzflow_joma.settings import PAPER

@@ -1,4 +1,4 @@
-"""JoMA's reduced flow as a rival on trainings that others run: attention is sparse first, and dense in the end."""
+"""JoMA's reduced flow as a forecast for other people's trainings: attention is first sparse, then dense."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from yzflow_watch.rivals import (
     turn_of,
 )
 
-_SIZES = np.geomspace(0.2, 4.0, 31)  # of the largest |mu|
-_RATES = np.geomspace(1e-3, 1e3, 181)  # of reduced time at the step
-_GRID = np.concatenate([[0.0], np.geomspace(1e-5, 40.0, 400)])  # of -ln(1 - v/mu)
-_RECORDS = 3  # with changes of the entropy that a fit needs
-_CHANGED = 1e-9  # nats
+_SIZES = np.geomspace(0.2, 4.0, 31)  # candidates for the largest |mu|
+_RATES = np.geomspace(1e-3, 1e3, 181)  # candidates for the reduced time at the last step
+_GRID = np.concatenate([[0.0], np.geomspace(1e-5, 40.0, 400)])  # values of -ln(1 - v/mu)
+_RECORDS = 3  # records that a fit needs at least
+_CHANGED = 1e-9  # nats; smaller changes of the entropy do not count
 
 
 def drive(recording: Recording) -> np.ndarray:
-    """Entries of mu up to one factor, (K, S): how much more frequent a token is with a next token than with all.
+    """Entries of mu up to a common factor, (K, S): frequency of a token before a next token, less its mean frequency.
 
-    E[g x_l] of a hidden unit that sees one next token, once the decoder knows how frequent these are.
+    This is E[g x_l] for a hidden unit of one next token, once the decoder has learned the frequencies of next tokens.
     """
     share = recording.dataset["share"].values
     return share - share.mean(axis=0)
 
 
 def weights(mu: np.ndarray, times: np.ndarray) -> np.ndarray:
-    r"""v(t) of v' = (mu - v) e^{v^2/2} from zero: (times, ..).
+    r"""Solution v(t) of v' = (mu - v) e^{v^2/2} from zero: (times, ..).
 
     By the closed form with s = mu (1 - e^{-y}): t = \int_0^Y exp(-mu^2 (1 - e^{-y})^2/2) dy at v = mu (1 - e^{-Y}).
     """
@@ -46,17 +46,17 @@ def weights(mu: np.ndarray, times: np.ndarray) -> np.ndarray:
 
 
 class _SparseThenDense:
-    """Theorem 1 and the reduced flow with a nonlinear activation, on each next token's own tokens.
+    """Forecast by Theorem 1 and the reduced flow with a nonlinear activation, for the tokens of each next token.
 
-    Attention is softmax(ln P + v^2/2) with v' = (mu - v) e^{v^2/2} from zero, mu in proportion to `drive`. Its size and
-    the unit of time are the two numbers that fit the entropy of each head until now best; without changes of the
-    entropy, nothing is said.
+    Attention is softmax(ln P + v^2/2) with v' = (mu - v) e^{v^2/2} from zero, and mu is proportional to `drive`. The
+    factor and the unit of time are fitted to each head's entropy so far. If the entropy has not changed, there is no
+    forecast.
     """
 
     name = "JoMA"
 
     def predict(self, recording: Recording) -> xr.Dataset:
-        """Who gains between now and twice now, leads then, whether attention gets sparser, and when it turns."""
+        """Forecasts for twice the present step: rising tokens, the leader, sparser or not, and the time of the turn."""
         driven = drive(recording)
         past = recording.dataset["entropy"].values
         moved = (np.abs(past - past[0]).max(axis=0) > _CHANGED) & bool(np.abs(driven).max() > 0)
@@ -83,7 +83,7 @@ class _SparseThenDense:
 
 
 class _Path:
-    """Attention of all next tokens along the reduced flow, at reduced times."""
+    """Attention for all next tokens along the reduced flow, in reduced time."""
 
     def __init__(self, mu: np.ndarray, recording: Recording, times: np.ndarray) -> None:
         share = recording.dataset["share"].values
@@ -93,15 +93,15 @@ class _Path:
         attention = raised / raised.sum(axis=-1, keepdims=True)
         here = self.share > 0
         ratio = np.where(here, attention / np.where(here, self.share, 1.0), 1.0)
-        # Over places, the entropy is that of uniform attention less the divergence from the shares.
+        # Over positions, the entropy is that of uniform attention less the divergence from the shares.
         self.entropy = -(attention * np.log(ratio)).sum(axis=-1).mean(axis=-1)
 
     def entropy_at(self, times: np.ndarray) -> np.ndarray:
-        """Entropy less that of uniform attention, nats, in the mean over next tokens."""
+        """Entropy less the entropy of uniform attention, in nats, averaged over next tokens."""
         return np.interp(np.log(times), np.log(self.times), self.entropy)
 
     def gain_at(self, time: float) -> np.ndarray:
-        """Logits less their mean over each next token's shares: (K, S)."""
+        """Logits less their mean under each next token's shares: (K, S)."""
         after = int(np.searchsorted(self.times, time).clip(1, len(self.times) - 1))
         share = np.log(time / self.times[after - 1]) / np.log(self.times[after] / self.times[after - 1])
         z = (1 - share) * self.z[after - 1] + share * self.z[after]
@@ -109,7 +109,7 @@ class _Path:
 
 
 def _fitted(paths: list[_Path], steps: np.ndarray, entropy: np.ndarray) -> tuple[_Path, float]:
-    """The path and the reduced time of a step that fit a head's entropies best, by least squares."""
+    """The path and the reduced time of one step with the least squared error on a head's entropies."""
     known = steps > 0
     change = (entropy - entropy[0])[known]
     clocks = _RATES[:, None] * (steps[known] / steps[-1])

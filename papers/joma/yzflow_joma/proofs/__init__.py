@@ -1,1 +1,1 @@
-"""Proofs, from the flows' definitions; each takes its claims as arguments, so that a wrong one is refuted."""
+"""Proofs from the definitions of the flows. Each takes its claims as arguments, so tests can pass wrong ones."""

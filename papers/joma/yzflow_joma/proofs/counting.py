@@ -1,4 +1,4 @@
-r"""How often the entropy turns: exactly once for two sizes, without bound in general; and zeros that let it rise."""
+r"""Number of turns of the entropy: exactly one for two sizes, unbounded in general; and the effect of zeros."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ LATER = "a new entry arrives in a time that goes to zero as its mu grows, and it
 
 
 def acceleration(speed: sp.Expr, v: sp.Expr, weight: sp.Expr) -> sp.Expr:
-    """d ln w/dt of w = u', u = v^2/2, by w, v and e^u."""
+    """d ln w/dt for w = u', u = v^2/2, from w, v and e^u."""
     return speed * (1 + 1 / v**2) - weight
 
 
 def covariance(p: sp.Expr, q: sp.Expr, apart: sp.Expr, faster: sp.Expr) -> sp.Expr:
-    """A pair's part of Cov_p(u, w), by both shares, u_k - u_j and w_k - w_j; pairs are counted once."""
+    """Term of one pair in Cov_p(u, w), from both shares, u_k - u_j and w_k - w_j; each pair counts once."""
     return p * q * apart * faster
 
 
 def rising_zeros(weights: sp.Expr, levels: sp.Expr, speeds: sp.Expr, both: sp.Expr) -> sp.Expr:
-    """Number of zeros below which the entropy rises now, by sums over movers of e^u times 1, u, w and u w."""
+    """Number of zeros below which the entropy rises, from sums over nonzero entries of e^u times 1, u, w and u w."""
     return levels * speeds / both - weights
 
 
 def lifted(rate: sp.Expr, share: sp.Expr, lift: sp.Expr, mean: sp.Expr, drive: sp.Expr) -> sp.Expr:
-    """dH/dt beside a new entry that stands: by what it was, the new share p0, p0 u0, the old mean and sum p w."""
+    """dH/dt after adding an entry at rest, from the old rate, the new share p0, p0 u0, the old mean and sum p w."""
     return (1 - share) * (rate + (lift - share * mean) * drive)
 
 
@@ -45,13 +45,13 @@ def derive(
     rising_zeros: Claim = rising_zeros,
     lifted: Claim = lifted,
 ) -> Derivation:
-    """Pairs of entries, of which each is level in speed once; dH/dt beside zeros, and beside an entry that stands."""
+    """Each pair of entries has equal speeds once; dH/dt with zeros, and with an added entry at rest."""
     i, j, k = (index(name, MOVERS) for name in "ijk")
     u, w = entries("u"), entries("w")
     v, mu = sp.symbols("v mu", positive=True)
     speed = v * (mu - v) * sp.exp(v**2 / 2)
     speed_rate = sp.diff(speed, v) / v * speed / v / speed * v  # dw/dt = dw/dv u'/v
-    # Two entries at v1 < v2 with one speed, of which e^u2 = (1 + g) e^u1.
+    # Two entries at v1 < v2 = v1 + h with equal speeds w; e^u2 = (1 + g) e^u1.
     v1, more, common, weight, gain = sp.symbols("v1 h w E g", positive=True)
     level = acceleration(common, v1 + more, weight * (1 + gain)) - acceleration(common, v1, weight)
 
@@ -62,13 +62,13 @@ def derive(
     speeds, both = mean(lambda at: w[at]), mean(lambda at: u[at] * w[at])
     zeros, share, lift = sp.symbols("Z p0 delta", nonnegative=True)
     whole = zeros + weights
-    # dH/dt = -sum_j p_j (u_j - mean) w_j, in the two systems.
+    # dH/dt = -sum_j p_j (u_j - mean) w_j, with zeros and with an added entry.
     beside = -total(sp.exp(u[j]) / whole * (u[j] - levels / whole) * w[j], j)
     pairs = total(total(covariance(sp.exp(u[j]), sp.exp(u[k]), u[k] - u[j], w[k] - w[j]), j), k) / 2
     p, average = entries("p"), sp.Symbol("ubar", real=True)
     now = -total(p[i] * (u[i] - average) * w[i], i)
     then = -total((1 - share) * p[i] * (u[i] - (1 - share) * average - lift) * w[i], i)
-    first, second, apart, faster = sp.symbols("P Q a b", positive=True)  # two sizes: shares of all their entries
+    first, second, apart, faster = sp.symbols("P Q a b", positive=True)  # total shares of two sizes
     return Derivation(
         "How often it turns",
         {

@@ -1,4 +1,4 @@
-r"""Theorem 1: what attention and the hidden layer conserve together, for all sizes, contexts and gradients."""
+r"""Theorem 1: the joint invariants of attention and the hidden layer, for all sizes, contexts and gradients."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TRIANGLE = "the absolute value of a mean and of an integral is at most that of a
 
 
 def linear(z: sp.Expr, squares: sp.Expr) -> sp.Expr:
-    """The invariant of linear attention, by z_l and sum_k v_kl^2."""
+    """The invariant of linear attention, from z_l and sum_k v_kl^2."""
     return z**2 - squares
 
 
@@ -25,17 +25,17 @@ def exponential(z: sp.Expr, squares: sp.Expr) -> sp.Expr:
 
 
 def softmax(z: sp.Expr, squares: sp.Expr, lengths: sp.Expr, mean: sp.Expr) -> sp.Expr:
-    """The invariant of softmax, by sum_k ||v_k||^2 and bbar_l too."""
+    """The invariant of softmax, from z_l, sum_k v_kl^2, sum_k ||v_k||^2 and bbar_l."""
     return z - (squares - lengths * mean) / 2
 
 
 def factors(moment: sp.Expr, first: sp.Expr, mean: sp.Expr) -> sp.Expr:
-    """E[g_k h'_k b_j b_l] by E[g_k h'_k b_j] and bbar_l: the hypothesis."""
+    """The hypothesis: E[g_k h'_k b_j b_l] from E[g_k h'_k b_j] and bbar_l."""
     return first * mean
 
 
 def drift(share: sp.Expr, mean: sp.Expr, pull: sp.Expr) -> sp.Expr:
-    """Rate of the softmax's quantity in one context, whatever factorises: b_l, bbar_l and sum_k g_k h'_k v_k . b."""
+    """Rate of the invariant of softmax in one context, without the hypothesis; ``pull`` is sum_k g_k h'_k v_k . b."""
     return -(share - mean) * pull
 
 
@@ -59,7 +59,7 @@ def derive(
         return x[i, token] * sp.exp(z[token])
 
     def rate(claim, turn, gathered):
-        """The rate of a claim in z_l and S_l = sum_k v_kl^2; db_j/dz_l is ``turn``."""
+        """Rate of a claimed invariant of z_l and S_l = sum_k v_kl^2; ``turn`` is db_j/dz_l."""
         invariant = claim(z_l, squares)
         z_rate = total(p[i] * g[k, i] * turn(j) * v[k, j], i, k, j)
         s_rate = total(2 * v[k, l] * p[i] * g[k, i] * gathered(l), i, k)
@@ -69,14 +69,14 @@ def derive(
     def share(token):
         return weight(token) / total(weight(m), m)
 
-    # Softmax, by the moments u_kj = E[g_k h'_k b_j] and m_kjl = E[g_k h'_k b_j b_l], which are symbols.
+    # Softmax, with symbols for the moments u_kj = E[g_k h'_k b_j] and m_kjl = E[g_k h'_k b_j b_l].
     invariant = softmax(z_l, squares, lengths, mean[l])
     z_rate = total(v[k, l] * u[k, l], k) - total(v[k, j] * factors(moment[k, j, l], u[k, j], mean[l]), k, j)
     s_rate, l_rate = total(2 * v[k, l] * u[k, l], k), total(2 * v[k, j] * u[k, j], k, j)
     changes = (
         sp.diff(invariant, z_l) * z_rate + sp.diff(invariant, squares) * s_rate + sp.diff(invariant, lengths) * l_rate
     )
-    # The same without moments: b_ij is the attention of context i, for any bbar that stands still.
+    # Softmax without moments, for any constant bbar; b_ij is the attention of context i.
     b = entries("b")
     pull = total(g[k, i] * v[k, j] * b[i, j], k, j)
     z_own = total(p[i] * g[k, i] * v[k, l] * b[i, l], i, k) - total(p[i] * b[i, l] * pull, i)

@@ -1,4 +1,4 @@
-r"""A linear activation: v' = Delta e^{v^2/2} in closed form, and when it blows up."""
+r"""Linear activation: closed form of v' = Delta e^{v^2/2}, and its blow-up time."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from theory.symbolic import Claim, Derivation
 
 
 def left(v: sp.Expr) -> sp.Expr:
-    """The expression that is Delta t."""
+    """The claim for Delta t, as a function of v."""
     return sp.sqrt(sp.pi / 2) * sp.erf(v / sp.sqrt(2))
 
 
 def blow_up(delta: sp.Expr) -> sp.Expr:
-    """When v is infinite."""
+    """The claim for the time at which v is infinite."""
     return sp.sqrt(sp.pi / 2) / delta
 
 
 def derive(*, left: Claim = left, blow_up: Claim = blow_up) -> Derivation:
-    """The derivative of the claimed left side along the flow, its start and its limit."""
+    """Proof by the derivative of ``left`` along the flow, its start and its limit."""
     v = sp.Symbol("v", real=True)
     delta = sp.Symbol("Delta", positive=True)
     return Derivation(

@@ -1,4 +1,4 @@
-r"""A nonlinear activation, v' = (mu - v) e^{v^2/2}: the rate of ln(1/delta), its integral, its limit."""
+r"""Nonlinear activation, v' = (mu - v) e^{v^2/2}: the rate of ln(1/delta), its integral and its limit."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from theory.symbolic import Claim, Derivation
 
 
 def integrand(s: sp.Expr, mu: sp.Expr) -> sp.Expr:
-    """dt/dv."""
+    """The claim for dt/dv."""
     return sp.exp(-(s**2) / 2) / (mu - s)
 
 
 def rate(v: sp.Expr) -> sp.Expr:
-    """d ln(1/delta)/dt."""
+    """The claim for d ln(1/delta)/dt."""
     return sp.exp(v**2 / 2)
 
 
 def ratio(first: sp.Expr, second: sp.Expr) -> sp.Expr:
-    """The limit of ln(1/delta_j)/ln(1/delta_k)."""
+    """The claim for the limit of ln(1/delta_j)/ln(1/delta_k)."""
     return sp.exp((first**2 - second**2) / 2)
 
 
 def derive(*, integrand: Claim = integrand, rate: Claim = rate, ratio: Claim = ratio) -> Derivation:
-    """Each claim along the flow."""
+    """Check of each claim along the flow."""
     v = sp.Symbol("v", real=True)
     mu, other = sp.symbols("mu_j mu_k", positive=True)
     moved = (mu - v) * sp.exp(v**2 / 2)

@@ -17,27 +17,27 @@ BETWEEN = "delta is between the exponentials of its least and its largest rate"
 
 
 def slope(p: sp.Expr, u: sp.Expr, mean: sp.Expr) -> sp.Expr:
-    """dH/du_l by p_l, u_l and sum_j p_j u_j."""
+    """dH/du_l from p_l, u_l and sum_j p_j u_j."""
     return -p * (u - mean)
 
 
 def early(fourth: sp.Expr, second: sp.Expr, t: sp.Expr) -> sp.Expr:
-    """The leading term of dH/dt by the means of mu^4 and mu^2."""
+    """The leading term of dH/dt at early times, from the means of mu^4 and mu^2."""
     return -(t**3) / 2 * (fourth - second**2)
 
 
 def excess(ratio: sp.Expr, weight: sp.Expr) -> sp.Expr:
-    """Share that an entry adds to the zeros that it outweighs: by u over the least one's u, and e^u."""
+    """Number of zeros that an entry outweighs, from e^u and the ratio of u to the least u."""
     return (ratio - 1) * weight
 
 
 def late_rate(mu: sp.Expr) -> sp.Expr:
-    """d ln u'/dt in the end, u = v^2/2."""
+    """Limit of d ln u'/dt for late times, u = v^2/2."""
     return -sp.exp(mu**2 / 2)
 
 
 def most_ratio(rate: sp.Expr) -> sp.Expr:
-    """Most that v/mu is over that of the least entry, by ``rate`` = e^(mu^2/2)."""
+    """Bound on the ratio of v/mu to that of the least entry, from ``rate`` = e^(mu^2/2)."""
     return rate
 
 
@@ -49,7 +49,7 @@ def derive(
     late_rate: Claim = late_rate,
     most_ratio: Claim = most_ratio,
 ) -> Derivation:
-    """The claimed slope against the derivative of the entropy, and what follows of dH/dt = sum_l slope_l u_l'."""
+    """The claimed slope against the derivative of the entropy, and the signs of dH/dt = sum_l slope_l u_l'."""
     j, l, m = (index(name, C) for name in "jlm")
     u, mu = entries("u"), entries("mu")
     t, c = sp.symbols("t c", positive=True)
@@ -66,7 +66,7 @@ def derive(
     start = total(slope(1 / C, mu[l] ** 2 * t**2 / 2, second * t**2 / 2) * mu[l] ** 2 * t, l)
     by_entry = sp.diff(entropy, u[l])
     odds = share / (1 + share)
-    # Movers u_j beside Z zeros, of which the least is u_1.
+    # Movers u_j beside Z zeros; the least mover is u_1.
     mover, least, zeros = index("i", MOVERS), sp.symbols("u_1", positive=True), sp.Symbol("Z", nonnegative=True)
     weights = total(sp.exp(u[mover]), mover)
     of_movers = total(u[mover] * sp.exp(u[mover]), mover) / (zeros + weights)
@@ -75,7 +75,7 @@ def derive(
     moved = (end - v) * sp.exp(v**2 / 2)
     speed_rate = sp.simplify(sp.diff(sp.log(v) + sp.log(end - v) + v**2 / 2, v) * moved)
     ratio = late_rate(end + more) / late_rate(end)
-    slower = sp.Symbol("r", nonnegative=True)  # e^(t h) = 1 + r, with the rate 1 + h of the larger entry
+    slower = sp.Symbol("r", nonnegative=True)  # e^(t h) = 1 + r; the larger entry has the rate 1 + h
     ahead = most_ratio(1 + more) * (1 - sp.exp(-t)) - (1 - sp.exp(-t * (1 + more)))
     growth = sp.diff(ahead, t).subs(sp.exp(-t * (1 + more)), sp.exp(-t) / (1 + slower))
     return Derivation(
@@ -90,12 +90,12 @@ def derive(
             "softmax": sp.diff(p(j), u[l]) - p(j) * (KroneckerDelta(j, l) - p(l)),
         },
         {
-            # Movers of one size beside zeros: P their share, u0 their u, w their speed.
+            # Movers of one size beside zeros, with share P, level u0 and speed w.
             "one size and zeros": (odds * slope(1, level, odds * level) * speed, "< 0"),
             "late: larger entries stop first": (sp.expand(sp.expand_log(sp.log(ratio), force=True)), "> 0"),
             "bound: grows from there": (sp.factor(growth), ">= 0"),
             "bound: a mover above the mean": (slope(q, a + b, a) * w, "< 0"),
-            # The slowest mover, q its share, is b below the mean: only its speed w1 is left.
+            # The slowest mover, with share q, is b below the mean; in the end only its speed w1 is left.
             "in the end": (q * slope(1, a, a + b) * w, "> 0"),
         },
         steps=(
