@@ -85,9 +85,9 @@ def audit(
         Statements by id, "<paper>: Theorem 3", by number where only one paper has it, or themselves; or all of a paper.
         Default: all of the register.
     quick : bool
-        Only some of the settings.
+        Run only some of the settings.
     seed : int
-        Of the SGD runs.
+        Seed of the SGD runs.
     enclose : Enclose, optional
         Decide claims about the flows for every time, in balls. Default: they are measured at output times only.
     progress : bool

@@ -211,7 +211,7 @@ def check(
     quick : bool
         Run only some of the settings, enough for a first verdict; `yzflow.audit` runs all by default.
     seed : int
-        Of the SGD runs.
+        Seed of the SGD runs.
     progress : bool
         Show progress on standard error.
 

@@ -61,7 +61,7 @@ def choose(only: Sequence[Any] | Statement | Paper | None, *, argument: str = "o
 
 
 def _is_part(statement: Statement, wanted: str) -> bool:
-    """Whether a statement is a part of a printed one, as "Theorem 2(a)" is of "Theorem 2"."""
+    """True if a statement is a part of a printed one, as "Theorem 2(a)" of "Theorem 2"."""
     names = (checks.plain(statement.id), checks.plain(statement.number))
     return any(name.startswith(wanted) and name[len(wanted) :][:1] in ("(", ",") for name in names)
 

@@ -68,11 +68,11 @@ class Decided:
     reason: str
 
     def covers(self, last: float) -> bool:
-        """Whether the claim is refuted up to ``last``, or proved that far, or up to ``until`` if that is earlier."""
+        """True if the claim is refuted up to ``last``, or proved up to ``last`` or ``until``, the earlier of them."""
         return self.refuted(last) or self.reached >= min(last, self.until)
 
     def refuted(self, last: float) -> bool:
-        """Whether the claim is false at a time up to ``last``."""
+        """True if the claim is false at a time up to ``last``."""
         return self.value is False and self.times is not None and self.times[1] <= last
 
     @property

@@ -25,11 +25,11 @@ class Examined:
     ----------
     statement : Statement
     report : AuditReport
-        Of this statement alone.
+        Report on this statement alone.
     quick : bool
-        Whether only some of the settings were run.
+        True if only some of the settings were run.
     seed : int
-        Of the SGD runs.
+        Seed of the SGD runs.
     own : OwnCase, optional
         The reader's setting, if data was given. Then all rows are at this setting, inside the assumptions or not.
     absent : tuple of Absent

@@ -23,7 +23,7 @@ _CLOSE = ("}", ")", "]", r"\right", r"\}", r"\rangle")
 
 
 def is_latex(formula: str) -> bool:
-    r"""Whether a formula is LaTeX: it has a command, a word after a backslash."""
+    r"""True if a formula is LaTeX, that is, contains a command."""
     return re.search(r"\\[A-Za-z]", formula) is not None
 
 

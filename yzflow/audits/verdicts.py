@@ -81,7 +81,7 @@ class Row:
     ----------
     statement, check, level, setting : str
     inside : bool
-        Whether every assumption of the statement holds in the setting.
+        True if every assumption of the statement holds in the setting.
     margins : dict
         The margin of each assumption.
     printed, corrected : float or None
@@ -89,7 +89,7 @@ class Row:
     tolerance : float
         Largest error that counts as holding.
     expected : bool
-        Whether the statement should hold here.
+        True if the statement should hold here.
     label : Label
         Label of the measurement or enclosure, with its scope.
     decided : Decided or None

@@ -38,7 +38,7 @@ def page(
     quick : bool
         Run only some of the settings, as for `yzflow.check`.
     seed : int
-        Of the SGD runs.
+        Seed of the SGD runs.
     progress : bool
         Show progress on standard error.
     certificates : sequence of path-like

@@ -31,7 +31,7 @@ def run():
 
 
 def same(first, second):
-    """Whether two results are equal bit for bit."""
+    """True if two results are equal bit for bit."""
     return all(np.array_equal(first[name], second[name], equal_nan=True) for name in first.variables)
 
 

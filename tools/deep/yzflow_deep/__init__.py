@@ -1,4 +1,4 @@
-"""Ordinary transformers, trained by gradient steps: do theorems on the Y/Z layer hold outside of the theory?
+"""Ordinary transformers, trained by gradient steps, to test theorems on the Y/Z layer outside of the theory.
 
 Runs on the CPU, or on the accelerator that jax finds. Time is in SGD
 steps; learning rates are per step.

@@ -50,17 +50,17 @@ class Architecture:
     norm_kind : "layer" or "unit"
         LayerNorm with gain and bias, or ``LN(v) = v / ||v||_2`` without them.
     residual : bool
-        Whether each part is added to the residual stream.
+        Add each part to the residual stream.
     tied : bool
-        Whether the input embedding decodes next tokens; there are then as many next tokens as input tokens.
+        Decode next tokens by the input embedding; then there are as many next tokens as input tokens.
     values : bool
-        Whether heads have a value matrix; without it a head averages the embeddings themselves.
+        Give heads a value matrix. Without it, a head averages the embeddings themselves.
     factored : bool
         Attention logits ``x_q^T W_Q W_K^T x_k / sqrt(d / heads)``, or ``x_q^T W x_k`` with one matrix W.
     attend_self : bool
-        Whether a query is among its own keys. Without, the first position attends to nothing and gathers zero.
+        Include a query among its own keys. Without it, the first position attends to nothing and gathers zero.
     train_embedding : bool
-        Whether the token embedding moves.
+        Train the token embedding.
     temperature : float
         tau > 0: attention logits are divided by it, as in a `dynamics.Layer`.
 
