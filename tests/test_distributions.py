@@ -7,7 +7,8 @@ import sys
 from importlib import metadata
 
 import pytest
-from driving import ROOT, python
+from core_alone import without
+from driving import ROOT
 from importing import (
     CORE,
     DISTRIBUTIONS,
@@ -138,34 +139,6 @@ def test_the_core_imports_no_distribution():
 
 
 # Where one is missing: the sentence
-
-HIDE = '''
-import sys
-from importlib import metadata
-
-class Hide:
-    """A finder of modules that has none of the hidden ones."""
-
-    def __init__(self, finder):
-        self.finder = finder
-
-    def __getattr__(self, name):
-        return getattr(self.finder, name)
-
-    def find_spec(self, name, path=None, target=None):
-        return None if name.partition(".")[0] in HIDDEN else self.finder.find_spec(name, path, target)
-
-sys.meta_path[:] = map(Hide, sys.meta_path)
-kept = metadata.entry_points
-metadata.entry_points = lambda **chosen: [
-    point for point in kept(**chosen) if point.value.partition(":")[0].partition(".")[0] not in HIDDEN
-]
-'''
-
-
-def without(program, *hidden):
-    """The output of a program in a process that does not have these packages."""
-    return python(f"HIDDEN = {hidden!r}\n{HIDE}\n{program}")
 
 
 def test_every_distribution_is_listed_with_its_folder():

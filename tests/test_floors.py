@@ -145,30 +145,3 @@ def test_every_row_names_a_module_once(package):
     names = [name for row in FLOORS[package].values() for name in row]
     assert len(names) == len(set(names))
     assert set(names) <= set(modules(ROOT, package))
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        "from toy.high import thing",
-        "from toy import high",
-        "import toy.high",
-        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from toy.high import Thing",
-        "def f():\n    from toy.high import thing",
-        "class A:\n    def f(self):\n        if self:\n            import toy.high as above",
-        "from toy.room import deep",
-    ],
-)
-def test_an_arrow_that_goes_up_is_seen(tmp_path, source):
-    floors = {"ground": ["toy.low", "toy.room"], "above": ["toy.high", "toy.room.deep"], "names": ["toy"]}
-    folder = tmp_path / "toy"
-    (folder / "room").mkdir(parents=True)
-    for name in ("__init__", "high", "room/__init__", "room/deep"):
-        (folder / f"{name}.py").write_text("from toy import low\n" if name == "high" else "")
-    (folder / "low.py").write_text("import os\nfrom toy import room\n")
-    assert rising(tmp_path, "toy", floors) == set()
-    (folder / "low.py").write_text(source)
-    assert rising(tmp_path, "toy", floors) == {("toy.low", "toy.room.deep" if "deep" in source else "toy.high")}
-    (folder / "new.py").touch()
-    with pytest.raises(AssertionError, match=r"no row names toy\.new"):
-        rising(tmp_path, "toy", floors)

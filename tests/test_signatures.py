@@ -56,20 +56,3 @@ def test_every_public_signature_is_annotated(package):
     found = {path: unannotated(path.read_text()) for path in modules(package)}
     lines = [f"{path.relative_to(ROOT)}: {', '.join(names)}" for path, names in found.items() if names]
     assert not lines, f"{sum(map(len, found.values()))} annotations are missing\n" + "\n".join(lines)
-
-
-@pytest.mark.parametrize(
-    ("source", "missing"),
-    [
-        ("def f(a, *b, c: int, **d) -> int: ...", ["f(a)", "f(b)", "f(d)"]),
-        ("def f(a: int): ...", ["f ->"]),
-        ("def _f(a): ...", []),
-        ("@njit(cache=True)\ndef f(a): ...", []),
-        ("class A:\n def __init__(self, a): ...\n def _g(self, b): ...", ["A.__init__(a)"]),
-        ("class A:\n @staticmethod\n def f(a): ...\n @classmethod\n def g(cls) -> int: ...", ["A.f(a)", "A.f ->"]),
-        ("class _A:\n def f(self, a): ...", []),
-        ("def f() -> int:\n def g(a): ...", []),
-    ],
-)
-def test_what_is_missing_is_seen(source, missing):
-    assert unannotated(source) == missing

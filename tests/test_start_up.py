@@ -36,27 +36,24 @@ ALONE = (
 )
 
 
-def imported(statement: str) -> set[str]:
-    """The packages of ``HEAVY`` that a new process has imported after ``statement``."""
-    program = f"{statement}\nimport sys\nprint(*sys.modules)"
-    return HEAVY & set(python(program).split())
+# In this order: each with what a new process may have of ``HEAVY`` after it, whatever ran before.
+IMPORTS = {
+    "import dynamics, theory, yzflow": set(),
+    "import yzflow.cli": set(),
+    "from dynamics.support import checks, files; from dynamics import SequenceClasses, Bags": set(),
+    "from theory import attention, decoder, tokens": set(),
+    "from dynamics import Layer": {"numba"},
+    "from dynamics import gradient_flow": {"numba", "xarray", "pandas"},
+    "from yzflow.sweeps import sweep, tasks; tasks.named()": {"numba", "xarray", "pandas"},
+}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("statement", "allowed"),
-    [
-        ("import dynamics, theory, yzflow", set()),
-        ("import yzflow.cli", set()),
-        ("from dynamics.support import checks, files; from dynamics import SequenceClasses, Bags", set()),
-        ("from theory import attention, decoder, tokens", set()),
-        ("from dynamics import Layer", {"numba"}),
-        ("from dynamics import gradient_flow", {"numba", "xarray", "pandas"}),
-        (f"{ALONE}; from yzflow.sweeps import sweep, tasks; tasks.named()", {"numba", "xarray", "pandas"}),
-    ],
-)
-def test_imports_wait_until_they_are_needed(statement, allowed):
-    assert imported(statement) <= allowed
+def test_imports_wait_until_they_are_needed():
+    lines = [f"{statement}; print(*(name for name in {HEAVY} if name in sys.modules))" for statement in IMPORTS]
+    told = python("\n".join(["import sys", ALONE, *lines])).splitlines()
+    for line, (statement, allowed) in zip(told, IMPORTS.items(), strict=True):
+        assert set(line.split()) <= allowed, statement
 
 
 PACKAGES = (dynamics, theory, yz)
@@ -78,20 +75,22 @@ def stub(package) -> dict[str, str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)
-def test_public_names_are_those_of_the_stub_and_nothing_else(package):
-    names = set(stub(package)) - (missing() if package is yz else set())
-    assert set(package.__all__) == names
+def test_public_names_are_those_of_the_stub_and_nothing_else():
     # Also after submodules were imported, which Python puts into the package.
     program = (
-        f"import {package.__name__} as p, importlib, pkgutil; before = dir(p)\n"
-        "for module in pkgutil.iter_modules(p.__path__, p.__name__ + '.'):\n"
-        "    importlib.import_module(module.name)\n"
-        "assert dir(p) == before, set(dir(p)) ^ set(before); print(*before)"
+        "import dynamics, theory, yzflow, importlib, pkgutil\n"
+        "before = {package: dir(package) for package in (dynamics, theory, yzflow)}\n"
+        "for package in before:\n"
+        "    for module in pkgutil.iter_modules(package.__path__, package.__name__ + '.'):\n"
+        "        importlib.import_module(module.name)\n"
+        "for package, names in before.items():\n"
+        "    assert dir(package) == names, set(dir(package)) ^ set(names); print(*names)"
     )
-    assert set(python(program).split()) == names
-    with pytest.raises(AttributeError, match="nothing"):
-        _ = package.nothing
+    for package, line in zip(PACKAGES, python(program).splitlines(), strict=True):
+        names = set(stub(package)) - (missing() if package is yz else set())
+        assert set(line.split()) == set(package.__all__) == names
+        with pytest.raises(AttributeError, match="nothing"):
+            _ = package.nothing
 
 
 def test_the_public_face_is_about_fifty_names():

@@ -1,12 +1,9 @@
-"""Tests share code through helpers alone: no test depends on another, so each can be moved, deleted and run alone."""
+"""References stand on their own feet."""
 
 import ast
 from pathlib import Path
 
-import pytest
-
 HERE = Path(__file__).parent
-TESTS = sorted(HERE.rglob("test_*.py"))
 
 
 def imported(path) -> set[str]:
@@ -18,13 +15,6 @@ def imported(path) -> set[str]:
         elif isinstance(node, ast.ImportFrom):
             found += [f"{node.module}.{alias.name}" for alias in node.names]
     return {part for name in found for part in name.split(".")}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("path", [*TESTS, *HERE.glob("*.py")], ids=lambda path: str(path.relative_to(HERE)))
-def test_no_module_imports_a_test(path):
-    tests = {other.stem for other in TESTS}
-    assert not imported(path) & tests
 
 
 def test_references_import_nothing_that_they_are_references_for():

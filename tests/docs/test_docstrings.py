@@ -76,13 +76,6 @@ def test_docstrings_begin_with_what_they_name():
     assert not [name for _, name, text in read if text.split()[0] == "What"]
 
 
-def test_no_comment_begins_with_what():
-    lines = [(file, line.strip()) for file in of_all(".py") for line in file.read_text(encoding="utf-8").splitlines()]
-    comments = [(file, line) for file, line in lines if line.startswith("# ")]
-    assert len(comments) > 1000
-    assert not [f"{file.relative_to(ROOT)}: {line}" for file, line in comments if line.startswith("# What ")]
-
-
 @pytest.mark.slow
 def test_names_of_code_in_docstrings_and_pages_exist():
     texts = [(file, text) for file in of_all(".py") for _, text in docstrings(file)]

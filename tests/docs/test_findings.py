@@ -7,7 +7,6 @@ import re
 from functools import cache
 from pathlib import Path
 
-import pytest
 from driving import ROOT
 
 from yzflow.values.marks import bare
@@ -93,23 +92,3 @@ def test_a_record_of_a_replication_has_data_seeds_seeds_and_an_interval():
         assert len(set(record["data_seeds"])) == len(record["data_seeds"]) >= 1
         assert record["seeds"] >= 2 * len(record["data_seeds"])
         assert math.isfinite(record["mean"]) and record["half"] > 0
-
-
-FRESH = {"what": "it", "data_seeds": [1, 2], "seeds": 8, "mean": -0.3, "half": 0.1}
-
-
-@pytest.mark.parametrize(
-    ("title", "record", "refused"),
-    [
-        ("violation orders seeds, which is shown for free Z", {}, True),
-        ("only a start close to it does", {}, True),
-        ("Only a start close to it does", FRESH | {"data_seeds": [1, 1]}, True),
-        ("this shows it", FRESH | {"half": 0.4}, True),
-        ("this shows it", FRESH, False),
-        ("an order is not shown", {}, False),
-        ("it helps; not replicated on fresh data here", {}, False),
-        ("seeds differ more than random rows; commonly so", {}, False),
-    ],
-)
-def test_words_that_need_a_replication(title, record, refused):
-    assert needs_replication(title, [record] if record else []) == refused
