@@ -65,7 +65,12 @@ def values(names):
 
 
 SINGLE = [(name,) for name in OPTIONS]
-PAIRS = [pair for pair in itertools.combinations(OPTIONS, 2) if values(pair)]
+# Of two options of the optimizer, or of two of the objective: these meet the others in the gradient alone.
+PAIRS = [
+    pair
+    for pair in itertools.combinations(OPTIONS, 2)
+    if values(pair) and bool(OPTIONS[pair[0]][0]) == bool(OPTIONS[pair[1]][0])
+]
 
 
 def dense(bags):

@@ -41,7 +41,7 @@ pytestmark = pytest.mark.usefixtures("table")
 CLASSES = SequenceClasses.single_common_token(3, 40, common=1.0, distinct=[1.0, 0.6, 0.6])
 RATES = {"eta_y": 0.7, "eta_z": 0.3}
 TIGHT = {"rtol": 1e-9, "atol": 1e-12}
-STEPS = {**RATES, "steps": 25, "batch_size": 4, "momentum": 0.5, "seed": 3}
+STEPS = {**RATES, "steps": 10, "batch_size": 4, "momentum": 0.5, "seed": 3}
 
 
 def known(times, classes=CLASSES):
@@ -65,25 +65,14 @@ def known(times, classes=CLASSES):
     return found[:, :cut], found[:, cut:].reshape(-1, *start.Y.shape)
 
 
-@pytest.mark.parametrize("share", [0.0, 1.0])
-@pytest.mark.parametrize(
-    ("reduce", "time_scale"),
-    [
-        ("auto", "log"),
-        ("none", "linear"),
-        pytest.param("auto", "linear", marks=pytest.mark.slow),
-        pytest.param("none", "log", marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.parametrize(("share", "reduce", "time_scale"), [(0.0, "auto", "log"), (1.0, "none", "linear")])
 def test_between_two_fields_the_ends_are_these(share, reduce, time_scale):
-    register_blends(0.0, 1.0)
-    rng = np.random.default_rng(0)
-    for classes in (CLASSES, SequenceClasses(rng.dirichlet(np.ones(6), 4), [0, 0, 1, 1], vocab_size=9)):
-        given = {"t_end": 60.0, "solver": Solver(reduce=reduce, time_scale=time_scale), **TIGHT}
-        own = gradient_flow(classes, **RATES, decoder=f"blend {share}", **given).dataset
-        whole = gradient_flow(classes, **RATES, decoder="modified" if share else "full", **given).dataset
-        for name in ("z", "y", "loss", "z_velocity", "attention"):
-            np.testing.assert_allclose(own[name], whole[name], rtol=1e-6, atol=1e-9, err_msg=name)
+    register_blends(share)
+    given = {"t_end": 20.0, "solver": Solver(reduce=reduce, time_scale=time_scale), "rtol": 1e-7, "n_times": 5}
+    own = gradient_flow(CLASSES, **RATES, decoder=f"blend {share}", **given).dataset
+    whole = gradient_flow(CLASSES, **RATES, decoder="modified" if share else "full", **given).dataset
+    for name in ("z", "y", "loss", "z_velocity", "attention"):
+        np.testing.assert_allclose(own[name], whole[name], rtol=1e-5, atol=1e-7, err_msg=name)
 
 
 def test_a_field_that_is_not_as_symmetric_as_it_says_is_refused():
@@ -118,17 +107,17 @@ def test_the_gradient_in_public_names_is_the_full_flow_of_every_layer(name, star
     bags = Bags.from_dense(queries, [0, 1, 2], rng.dirichlet(np.ones(4), 3), n_queries=len(start.Z), vocab_size=5)
     for optimizer in (None, Optimizer("sgd", momentum=0.0, weight_decay=0.02, clip=0.05)):
         both = [
-            gradient_flow(bags, **RATES, t_end=6.0, init=start, decoder=decoder, optimizer=optimizer, **TIGHT).final
+            gradient_flow(bags, **RATES, t_end=2.0, n_times=2, init=start, decoder=decoder, optimizer=optimizer).final
             for decoder in ("plain", "full")
         ]
         for own, whole in zip(both[0].weights, both[1].weights, strict=True):
-            np.testing.assert_allclose(own, whole, rtol=1e-6, atol=1e-8)
+            np.testing.assert_allclose(own, whole, rtol=1e-4, atol=1e-6)
     both = [sgd(bags, **{**STEPS, "length": None}, init=start, decoder=decoder).final for decoder in ("plain", "full")]
     for own, whole in zip(both[0].weights, both[1].weights, strict=True):
         np.testing.assert_allclose(own, whole, rtol=1e-9, atol=1e-11)
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.sampled_from([None, 2, 5, 30]),
     st.sampled_from([1, 3, 8]),
@@ -182,26 +171,23 @@ def test_a_run_that_leaves_the_numbers_is_no_run_of_another_field():
 def test_a_step_too_far_is_taken_back():
     """Trial steps overshoot into numbers that no layer takes: the integrator has to see that, and not an error."""
     register_field(Field("plain", plain))
-    given = {"eta_y": 1e6, "eta_z": 1e6, "t_end": 1e3, "rtol": 1e-6}
+    given = {"eta_y": 1e6, "eta_z": 1e6, "t_end": 1.0, "rtol": 1e-4, "n_times": 2}
     own, whole = (
         gradient_flow(CLASSES, **given, decoder=name, solver=Solver(reduce="none")) for name in ("plain", "full")
     )
-    np.testing.assert_allclose(own.final.Z, whole.final.Z, rtol=1e-4)
+    np.testing.assert_allclose(own.final.Z, whole.final.Z, rtol=1e-2)
 
 
 def test_ensembles_take_a_sequence_and_refuse_what_needs_lanes():
     register_field(Field("tilted", tilted))
     rng = np.random.default_rng(4)
     other = SequenceClasses(rng.dirichlet(np.ones(4), 3), [0, 0, 1])
-    found = gradient_flow_ensemble(
-        [(CLASSES, 0.7, 0.3), (other, 0.2, 0.4)], t_end=9.0, times=[3.0, 9.0], decoder="tilted", **TIGHT
-    )
+    ends = {"t_end": 4.0, "times": [1.0, 4.0], "decoder": "tilted"}
+    found = gradient_flow_ensemble([(CLASSES, 0.7, 0.3), (other, 0.2, 0.4)], **ends)
     assert not found["failed"].any()
-    for i, (data, *rates) in enumerate([(CLASSES, 0.7, 0.3), (other, 0.2, 0.4)]):
-        flow = gradient_flow(
-            data, eta_y=rates[0], eta_z=rates[1], t_end=9.0, times=[3.0, 9.0], decoder="tilted", **TIGHT
-        )
-        np.testing.assert_allclose(found["loss"][i], flow.dataset["loss"], rtol=1e-8)
+    for i, (data, eta_y, eta_z) in enumerate([(CLASSES, 0.7, 0.3), (other, 0.2, 0.4)]):
+        flow = gradient_flow(data, eta_y=eta_y, eta_z=eta_z, **ends)
+        np.testing.assert_allclose(found["loss"][i], flow.dataset["loss"], rtol=1e-5)
     settings = {"n_classes": 3, "vocab_size": 20, "eta_y": 1.0, "eta_z": 0.5}
     with pytest.raises(ValueError, match=r"`decoder` must have lanes .*sequence.*, as 'full' or .*, but got 'tilted'"):
         gradient_flow_ensemble(settings, t_end=1.0, decoder="tilted")
@@ -225,18 +211,16 @@ def test_a_population_whose_features_depend_on_each_other_is_refused_if_they_are
 
 def test_files_say_where_a_field_came_from(tmp_path):
     register_blends(0.5)
-    for made in (
-        gradient_flow(CLASSES, **RATES, t_end=2.0, decoder="blend 0.5"),
-        sgd(CLASSES, **STEPS, length=None, decoder="blend 0.5"),
-    ):
-        made.save(tmp_path / "run.nc")
-        found = Trajectory.load(tmp_path / "run.nc")
-        assert found.parameters["decoder"] == "blend 0.5"
-        assert found.parameters["field"]["module"] == "own_fields"
-        assert len(found.parameters["field"]["sha256"]) == 64
-        assert found.dataset.identical(made.dataset)
-        again = found.call.make()
-        np.testing.assert_array_equal(again.final.Y, made.final.Y)
+    made = gradient_flow(CLASSES, **RATES, t_end=0.5, n_times=2, decoder="blend 0.5")
+    made.save(tmp_path / "run.nc")
+    found = Trajectory.load(tmp_path / "run.nc")
+    assert found.parameters["decoder"] == "blend 0.5"
+    assert found.parameters["field"]["module"] == "own_fields"
+    assert len(found.parameters["field"]["sha256"]) == 64
+    assert found.dataset.identical(made.dataset)
+    np.testing.assert_array_equal(found.call.make().final.Y, made.final.Y)
+    stepped = sgd(CLASSES, **STEPS, length=None, decoder="blend 0.5")
+    assert stepped.parameters["field"] == made.parameters["field"]
 
 
 def test_another_number_or_another_function_is_other_code():
@@ -355,9 +339,9 @@ def test_terms_are_added_to_a_field():
     register_field(Field("twice", twice))
     register_field(Field("tilted", tilted))
     decay = Objective(terms=[lambda weights: {"Y": -0.1 * weights.Y}])
-    own = gradient_flow(CLASSES, **RATES, t_end=20.0, decoder="twice", objective=decay, **TIGHT)
-    known = gradient_flow(CLASSES, **RATES, t_end=20.0, decoder="tilted", **TIGHT)
-    np.testing.assert_allclose(own.final.Y, known.final.Y, rtol=1e-7)
+    own = gradient_flow(CLASSES, **RATES, t_end=4.0, n_times=2, decoder="twice", objective=decay)
+    known = gradient_flow(CLASSES, **RATES, t_end=4.0, n_times=2, decoder="tilted")
+    np.testing.assert_allclose(own.final.Y, known.final.Y, rtol=1e-4)
 
 
 def test_two_modules_cannot_have_one_name():
