@@ -16,7 +16,6 @@ from dynamics import (
     Objective,
     SequenceClasses,
     Trajectory,
-    gradient_flow,
     gradient_noise,
     sgd,
     sgd_many,
@@ -101,33 +100,6 @@ def test_weak_order_of_the_schemes_in_dt(scheme, order):
     assert np.polyfit(np.log(sizes), np.log(errors), 1)[0] == pytest.approx(order, abs=0.1)
 
 
-def test_a_path_of_ornstein_and_uhlenbeck():
-    """dx = -x dt + s dW from 1: mean and variance over 1500 paths; a false alarm once in about 1e4."""
-
-    class Spring(Linear):
-        noises = 1
-
-        def drift(self, state):
-            return -state
-
-        def column(self, k, state):
-            return np.full(1, 0.8)
-
-        def columns(self, state):
-            return np.full((1, 1), 0.8)
-
-    for scheme, bias in ((euler_maruyama, 0.02), (runge_kutta, 3e-4)):
-        rng, ends = np.random.default_rng(5), []
-        for _ in range(1500):
-            x = np.ones(1)
-            for _ in range(10):
-                x = scheme(Spring(), x, 0.1, rng)
-            ends.append(x[0])
-        variance = 0.32 * (1 - np.exp(-2))
-        assert np.mean(ends) == pytest.approx(np.exp(-1), abs=4 * np.sqrt(variance / 1500) + bias)
-        assert np.var(ends) == pytest.approx(variance, abs=4 * variance * np.sqrt(2 / 1500) + bias)
-
-
 # The order in the learning rates
 
 
@@ -157,7 +129,7 @@ def test_one_step_of_sgd_and_one_unit_of_time(second, order, batch_size):
 
     The equation is stepped by Runge-Kutta, whose own local error is of third order.
     """
-    rates, errors = np.array([0.4, 0.2, 0.1, 0.05]), []
+    rates, errors = np.array([0.2, 0.1, 0.05]), []
     for rate in rates:
         own = equation(rate, second=second, batch_size=batch_size)
         state = own.field.system.initial
@@ -228,20 +200,6 @@ def test_factors_columns_and_kicks_are_those_of_the_gradient_noise():
     normal = np.random.default_rng(0).standard_normal(own.noises)
     np.testing.assert_allclose(own.kick(state, normal), noise.factor @ normal, rtol=0, atol=1e-10)
     np.testing.assert_allclose(own.drift(state), noise.mean, rtol=0, atol=1e-14)
-
-
-@pytest.mark.parametrize("decoder", ["full", "modified", "theory"])
-def test_without_noise_it_is_the_gradient_flow(decoder):
-    own = {"eta_y": 0.5, "eta_z": 0.2, "t_end": 30.0, "n_times": 4, "decoder": decoder}
-    flow = gradient_flow(CLASSES, **own, rtol=1e-11, atol=1e-13).dataset
-    quiet = {"batch_size": None, "length": None, "scheme": "runge-kutta"}
-    sizes, errors = np.array([2.0, 1.0, 0.5]), []
-    for dt in sizes:
-        found = stochastic_flow(CLASSES, **own, **quiet, dt=dt).dataset
-        errors.append(np.abs(found["z"] - flow["z"]).values.max())
-    assert np.polyfit(np.log(sizes), np.log(errors), 1)[0] == pytest.approx(3, abs=0.3)
-    assert np.abs(found["loss"] - flow["loss"]).max() < 1e-4
-    assert ("h" in found) == (decoder == "theory")
 
 
 @pytest.mark.parametrize("decoder", ["full", "modified", "theory"])

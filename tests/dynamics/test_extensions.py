@@ -60,7 +60,7 @@ def residual_layer(data, seed=0):
     return Layer(Z, Y, residual=True)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(strategies.bags(), strategies.SEEDS)
 def test_loss_and_gradient_of_the_residual_connection(data, seed):
     layer = residual_layer(data, seed)
@@ -72,12 +72,11 @@ def test_loss_and_gradient_of_the_residual_connection(data, seed):
     np.testing.assert_allclose(np.linalg.norm(layer.features(data), axis=1), 1, rtol=1e-12)
 
 
-@pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
-def test_loops_with_the_residual_connection_are_those_of_the_textbooks(optimizer, dtype):
+def test_loops_with_the_residual_connection_are_those_of_the_textbooks(optimizer):
     data = SequenceClasses(LOCAL, [6, 6, 7, 7], vocab_size=8).population()
     layer = residual_layer(data)
-    options = {"batch_size": None, "length": None, "momentum": 0.7, "dtype": dtype, "optimizer": optimizer}
+    options = {"batch_size": None, "length": None, "momentum": 0.7, "optimizer": optimizer}
     run = sgd(data, eta_y=0.08, eta_z=0.05, steps=6, init=layer, **options)
     gradient = lambda arrays: reference.complex_step(lambda *moved: -residual_loss(data, *moved), arrays)  # noqa: E731
     start, rates = reference.arrays(layer), (0.05, 0.08)
@@ -87,7 +86,7 @@ def test_loops_with_the_residual_connection_are_those_of_the_textbooks(optimizer
         expected = reference.momentum_loop(gradient, start, rates, 6, 0.7)
     assert run.final.residual
     for ours, theirs in zip(reference.arrays(run.final), expected, strict=True):
-        np.testing.assert_allclose(ours, theirs, atol={"float64": 1e-12, "float32": 1e-6}[dtype])
+        np.testing.assert_allclose(ours, theirs, atol=1e-12)
 
 
 def test_batches_of_sequences_touch_every_row_that_they_have_to():
@@ -193,20 +192,6 @@ def test_a_residual_layer_is_kept_whole_in_files(tmp_path, classes):
     np.testing.assert_array_equal(again.Y, run.final.Y)
     flow = gradient_flow(bags, init=run, eta_y=1.0, eta_z=0.5, t_end=4.0, n_times=2)
     assert flow.final.residual
-
-
-def test_heads_from_different_starts_keep_different_tokens():
-    # Theorem 3: r_{l/l'}(t) = r(0) chi_l(t) keeps its sign and grows, so that the initial logits decide between two
-    # tokens of equal probability; each head (a start of Z) keeps another one.
-    classes = SequenceClasses([[0.2, 0.4, 0.4, 0.0], [0.2, 0.0, 0.0, 0.8]], [0, 0], vocab_size=20)
-    for favoured, other in ((1, 2), (2, 1)):
-        Z = np.zeros((1, 4))
-        Z[0, favoured] = 0.1
-        start = Layer(Z, np.zeros((4, 3)), None, [1, 1, 18])
-        head = gradient_flow(classes, init=start, eta_y=1.0, eta_z=1.0, t_end=500, decoder="theory", rtol=1e-11)
-        gain = head.relative_gain(0, favoured, other)
-        np.testing.assert_allclose(gain, np.expm1(0.2) * head.growth_factor(0, favoured), rtol=1e-7)
-        assert gain[-1] > 1.1 * gain[0] > 0
 
 
 # LayerNorm with the mean

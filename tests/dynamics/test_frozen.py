@@ -47,7 +47,7 @@ def assert_frozen(data, eta_y, eta_z):
 @pytest.mark.parametrize(("eta_y", "eta_z"), RATES)
 @pytest.mark.parametrize("level", ["full", "modified", "theory"])
 @given(seed=st.integers(0, 10**6), reduce=st.sampled_from(["auto", "none"]), scale=st.sampled_from(["linear", "log"]))
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=2, deadline=None)
 def test_flows(level, eta_y, eta_z, seed, reduce, scale):
     init = None if level == "theory" else start(seed)
     solver = Solver(reduce=reduce, time_scale=scale)

@@ -60,8 +60,7 @@ def test_steps_are_those_of_lemma_3_on_the_bags_drawn(data, seed, batch_size):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-11), ("float32", 2e-5)])
-@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+@pytest.mark.parametrize(("optimizer", "dtype", "tolerance"), [("adam", "float64", 1e-11), ("sgd", "float32", 2e-5)])
 def test_optimisers_and_precisions(optimizer, dtype, tolerance):
     data = classes()
     bags = data.population()
@@ -180,11 +179,7 @@ def test_features_depend_on_the_temperature_of_the_start():
 # Kernels of float32 are compiled apart, for 3 s.
 in_both_precisions = pytest.mark.parametrize(
     ("optimizer", "dtype"),
-    [
-        ("sgd", "float64"),
-        ("adam", "float64"),
-        *(pytest.param(name, "float32", marks=pytest.mark.slow) for name in ("sgd", "adam")),
-    ],
+    [("sgd", "float64"), ("adam", "float64"), pytest.param("sgd", "float32", marks=pytest.mark.slow)],
 )
 
 
@@ -210,7 +205,7 @@ def test_steps_in_kernels_are_those_of_any_layer_to_the_last_bit(common, batch_s
     assert np.abs(runs[0]["y"].values[-1] - runs[0]["y"].values[0]).max() > 0.01
 
 
-@pytest.mark.parametrize("n", [1, 2, 8, 9, 10, 17, 129, 130, 138, 300, 1000])
+@pytest.mark.parametrize("n", [1, 8, 9, 17, 129, 138, 1000])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_norms_of_features_are_added_in_the_order_of_numpy(n, dtype):
     """Fixed seeds keep their bits, which numpy's sums made before."""

@@ -152,12 +152,11 @@ def test_what_underflows_is_zero_in_gradients_alone():
     assert np.array([tiny])[0] / 2 > 0
 
 
-@pytest.mark.parametrize("value", [False, pytest.param(True, marks=pytest.mark.slow)])
 @given(st.data())
-def test_float32_gradient_is_the_float64_one(value, draws):
+def test_float32_gradient_is_the_float64_one(draws):
     """One full-batch step in both precisions, from a layer that is exact in both."""
     bags = draws.draw(strategies.bags())
-    layer = draws.draw(strategies.layers(bags, value=value))
+    layer = draws.draw(strategies.layers(bags))
     layer = Layer(*(None if a is None else a.astype("f4") for a in (layer.Z, layer.Y, layer.V)), layer.multiplicity)
     options = {"eta_y": 1.0, "eta_z": 1.0, "steps": 1, "init": layer, **FULL}
     single, double = (sgd(bags, dtype=dtype, **options) for dtype in ("float32", "float64"))
@@ -181,8 +180,11 @@ ENORMOUS = [
 SINGLE_ADAM = {"eta_y": 3e38, "eta_z": 3e38, "dtype": "float32", "optimizer": "adam"}
 
 
-@pytest.mark.parametrize("record_every", [1, 3, 1000])
-@pytest.mark.parametrize("rates", [*ENORMOUS, pytest.param(SINGLE_ADAM, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("rates", "record_every"),
+    [*zip(ENORMOUS, (1, 1, 1000, 3), strict=True), (ENORMOUS[0], 3), (ENORMOUS[0], 1000),
+     pytest.param(SINGLE_ADAM, 3, marks=pytest.mark.slow)],
+)  # fmt: skip
 def test_divergence_says_where_and_what_to_do(rates, record_every):
     """And keeps what was recorded, all of it finite: no nan in a state is ever returned."""
     with pytest.raises(DivergenceError) as caught:

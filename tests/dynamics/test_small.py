@@ -66,7 +66,7 @@ def problems(draw):
 
 
 @given(problems())
-@settings(max_examples=200)
+@settings(max_examples=60)
 def test_loss_and_gradient_are_those_of_any_layer(problem):
     bags, layer = problem
     general = Problem(bags, layer)
