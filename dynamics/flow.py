@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, NoReturn, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics._assembly import LargeRecord, assemble, is_large
 from dynamics._engine.clock import Clock
-from dynamics._engine.dop853 import InKernel
-from dynamics._engine.drive import Guard, culprit, drive, into, taken
+from dynamics._engine.dop853 import NOT_FINITE_AT_START, InKernel
+from dynamics._engine.drive import STALL, Guard, drive, into, taken
 from dynamics._engine.factors import Factored, factors_of
 from dynamics._engine.solver import METHODS, Solver, as_solver
 from dynamics._engine.steps import Steps, steps_of
-from dynamics._model.frames import looked
 from dynamics._model.objective import Objective, as_objective, check_insertions, shaped
 from dynamics.bags import Bags, Data, population_of
 from dynamics.fields.full import FullOrbits
@@ -29,13 +28,13 @@ from dynamics.optimizers.optimizer import Optimizer
 from dynamics.support import checks
 from dynamics.support.calls import Call
 from dynamics.support.errors import IntegrationError
-from dynamics.support.limits import current
 from dynamics.support.progress import Progress
 from dynamics.trajectory import Trajectory
 
 __all__ = ["METHODS", "IntegrationError", "Solver", "gradient_flow"]
 
-_STALL = "steps stall"
+# Methods whose steps are `Dop853`.
+_OURS = ("auto", "DOP853")
 
 
 def gradient_flow(
@@ -201,11 +200,22 @@ def _assembled(system: System, times: np.ndarray, states: np.ndarray, labels: Ma
     return assemble(system.setting.bags, times, seen.states, seen.loss, **labels, extra=extra)
 
 
-def _stall(system: System, steps: Steps) -> str:
-    """Where and why steps stall, in words."""
-    number, jump = culprit(steps, lambda _, state: system.derivative(state))
-    kink = "" if system.setting.start.hidden is None else ", as where a hidden unit is held where its ReLU bends"
-    return f"{_STALL}, and the slope of {system.component(number)} jumps by {jump:.3g} between them{kink}"
+def _steps(system: System, guard: Guard, clock: Clock, parameters: Mapping) -> Steps:
+    """The steps of a method, by the fastest of the system's own paths."""
+
+    def bind(state: np.ndarray, out: np.ndarray, bound: Callable = system.bound) -> Callable[[float], None]:
+        evaluate = bound(state, out)
+        return guard.timed(lambda _: evaluate(), out)
+
+    size, slopes = system.initial.size, None
+    if parameters["method"] in _OURS:
+        frame = frame_for(system)
+        if frame is not None:
+            slopes = InKernel(frame, size, guard, clock.rate if clock.logarithmic else None)
+        elif has(system, "factors") and (factors := factors_of(system)) is not None:
+            slopes = Factored(factors, bind, size)
+    tolerances = {name: parameters[name] for name in ("rtol", "atol")}
+    return steps_of(parameters["method"], bind, guard.end, system.initial, **tolerances, slopes=slopes)
 
 
 def _integrate(
@@ -216,80 +226,45 @@ def _integrate(
     query_tokens: np.ndarray | None,
     report: Progress,
 ) -> Trajectory:
-    end = float(clock.variable(clock.end))
     attributes = {"reduction": system.reduction}
     labels = {"kind": "gradient_flow", "parameters": parameters, "query_tokens": query_tokens, "attributes": attributes}
-
-    evaluations = 0
-
-    def watch(s: float, more: int) -> None:
-        nonlocal evaluations
-        evaluations += more
-        if report.enabled:
-            report.update(s / end, f"at t = {clock.time(s):.4g} of {clock.end:g}")
-
-    def bind(state: np.ndarray, out: np.ndarray, bound: Callable = system.bound) -> Callable[[float], None]:
-        evaluate = bound(state, out)
-
-        def at(s: float) -> None:
-            watch(s, 1)
-            evaluate()
-            if clock.logarithmic:
-                np.multiply(out, clock.rate(s), out=out)
-
-        return at
-
-    def fail(reason: str, s: float, state: np.ndarray, n_states: int) -> NoReturn:
-        attributes["method"] = taken(steps, clock) if steps else parameters["method"]
-        layer = system.layer(np.ascontiguousarray(state))
-        time = float(clock.time(s))
-        largest = max(np.abs(layer.Z).max(), np.abs(layer.Y).max())
-        rates = f"eta_y = {parameters['eta_y']:g}, eta_z = {parameters['eta_z']:g}"
-        tries = (
-            f"smaller learning rates ({rates}), Solver(time_scale='log'), a larger rtol and atol, or "
-            "Solver(method='Radau')"
-        )
-        if reason.startswith(_STALL):
-            tries = "a larger rtol and atol, such as 1e-4, whose steps may step over it, an earlier t_end, or `sgd`"
-        # Other tolerances would not help where a schedule or a term returns what it must not.
-        advice = "" if reason.startswith("`") else f". Try, in this order: {tries}"
-        raise IntegrationError(
-            f"the gradient flow ({parameters['decoder']}) stopped after t = {time:g} of {clock.end:g} SGD steps, where "
-            f"the largest logit is {largest:.3g}: {reason}{advice}",
-            time,
-            layer,
-            _trajectory(system, times[:n_states], states[:n_states], labels) if n_states else None,
-        )
-
-    states, steps = np.empty((len(times), system.initial.size)), None
+    guard = Guard(clock, report, lambda _, state: system.derivative(state), system.component, *system.evaluations)
+    states, done = np.empty((len(times), system.initial.size)), 0
     # A trial step may overshoot into overflow or nan; the integrator then steps back.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        ours = parameters["method"] in ("auto", "DOP853")
-        frame = frame_for(system) if ours else None
-        # An explicit method halves its step for ever on a start that is not finite.
-        slope = system.derivative(system.initial) if frame is None else looked(frame, system.initial[None])[1]
-        if not np.isfinite(slope).all():
-            fail("the derivative is not finite at the start", 0.0, system.initial, 0)
-        how: dict[str, Any] = {name: parameters[name] for name in ("rtol", "atol")}
-        if ours:
-            n = system.initial.size
-            factors = factors_of(system) if frame is None and has(system, "factors") else None
-            if frame is not None:
-                how["slopes"] = InKernel(frame, clock.rate, watch, n)
-            elif factors is not None:
-                how["slopes"] = Factored(factors, bind, n)
-        steps = steps_of(parameters["method"], bind, end, system.initial, **how)
-        grid = np.clip(clock.variable(times), 0.0, end)
-        most = min(current().evaluations, system.evaluations.most)
-        guard = Guard(end)
-
-        def exceeded(steps: Steps, size: float) -> str | None:
-            if evaluations > most:
-                return f"more than {most:,} evaluations of the derivative{system.evaluations.why}"
-            return _stall(system, steps) if guard.stalls(steps, size) else None
-
-        done, reason = drive(steps, grid, into(states), exceeded)
-        if reason:
-            fail(reason, steps.s, steps.state, done)
-    attributes["method"] = taken(steps, clock)
+        steps = _steps(system, guard, clock, parameters)
+        reason: str | None = NOT_FINITE_AT_START
+        # An explicit method of scipy halves its step for ever on a start that is not finite.
+        if parameters["method"] in _OURS or np.isfinite(system.derivative(system.initial)).all():
+            grid = np.clip(clock.variable(times), 0.0, guard.end)
+            done, reason = drive(steps, grid, into(states), guard.exceeded, guard.reached)
+        attributes["method"] = taken(steps, clock)
+        if reason is not None:
+            known = _trajectory(system, times[:done], states[:done], labels) if done else None
+            raise _failure(reason, system, steps, clock, parameters, known)
     return _trajectory(system, times, states, labels)
+
+
+def _failure(
+    reason: str, system: System, steps: Steps, clock: Clock, parameters: Mapping, known: Trajectory | None
+) -> IntegrationError:
+    """The error to raise where there is no further step."""
+    layer = system.layer(np.ascontiguousarray(steps.state))
+    time = float(clock.time(steps.s))
+    largest = max(np.abs(layer.Z).max(), np.abs(layer.Y).max())
+    rates = f"eta_y = {parameters['eta_y']:g}, eta_z = {parameters['eta_z']:g}"
+    tries = (
+        f"smaller learning rates ({rates}), Solver(time_scale='log'), a larger rtol and atol, or Solver(method='Radau')"
+    )
+    if reason.startswith(STALL):
+        reason += "" if system.setting.start.hidden is None else ", as where a hidden unit is held where its ReLU bends"
+        tries = "a larger rtol and atol, such as 1e-4, whose steps may step over it, an earlier t_end, or `sgd`"
+    # Other tolerances would not help where a schedule or a term returns what it must not.
+    advice = "" if reason.startswith("`") else f". Try, in this order: {tries}"
+    return IntegrationError(
+        f"the gradient flow ({parameters['decoder']}) stopped after t = {time:g} of {clock.end:g} SGD steps, where "
+        f"the largest logit is {largest:.3g}: {reason}{advice}",
+        time,
+        layer,
+        known,
+    )

@@ -42,6 +42,7 @@ _STABLE, _AT_THE_BOUND, _WELL_INSIDE = 4.0, 15, 6
 _DENSE = 1000
 _FINEST = 100 * float(np.finfo(np.float64).eps)
 NOT_FINITE = "the state is no longer finite"
+NOT_FINITE_AT_START = "the derivative is not finite at the start"
 TOO_SMALL = "Required step size is less than spacing between numbers."
 _OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract"}, "uses": (tableau, small, frames)}
 
@@ -65,16 +66,34 @@ class Dop853:
     ----------
     stiff : bool
         Whether stability has bounded the steps for a while, and not the tolerances.
-    trials : int
-        Steps that were tried.
+    trials : int or None
+        Steps that were tried, the rejected ones among them; None where a method does not say.
+    method : str
+        What takes the next step.
+    switched : float or None
+        Where another method took over.
+
+    Parameters
+    ----------
+    implicit : callable, optional
+        Of a place and the state there, the steps that take over once the problem is found stiff. Only small states
+        switch: a Jacobian by differences costs an evaluation for each number, and memory for each pair.
     """
 
-    method = "DOP853"
-
     def __init__(
-        self, slopes: Slopes, end: float, initial: np.ndarray, *, rtol: float, atol: float, start: float = 0.0
+        self,
+        slopes: Slopes,
+        end: float,
+        initial: np.ndarray,
+        *,
+        rtol: float,
+        atol: float,
+        start: float = 0.0,
+        implicit: Callable[[float, np.ndarray], Any] | None = None,
     ) -> None:
-        self.s, self.state, self.trials = start, initial.copy(), 0
+        self.s, self.state, self.trials, self.method = start, initial.copy(), 0, "DOP853"
+        self.switched: float | None = None
+        self._implicit, self._after = implicit, None
         self._slopes, self._old = slopes, np.empty(initial.size)
         if rtol < _FINEST:
             warnings.warn(f"rtol = {rtol:g} is finer than numbers are: {_FINEST:.2g} is used", stacklevel=2)
@@ -92,6 +111,8 @@ class Dop853:
         scale = atol + np.abs(self.state) * rtol
         start, rest = self.s, self._end - self.s
         slope = self._slopes.at(STAGES, start, self.state)
+        if not np.isfinite(slope).all():
+            return math.nan
         d0, d1 = (np.linalg.norm(x / scale) / scale.size**0.5 for x in (self.state, slope))
         h0 = min(1e-6 if d0 < 1e-5 or d1 < 1e-5 else 0.01 * d0 / d1, rest)
         ahead = self._slopes.at(1, start + h0, self.state + h0 * slope)
@@ -101,6 +122,10 @@ class Dop853:
 
     def advance(self) -> str | None:
         """Take a step; returns None, or the reason if there is no further step."""
+        if self.stiff and self._implicit is not None:
+            return self._hand_over(self._implicit)
+        if math.isnan(self._next_size):
+            return NOT_FINITE_AT_START
         slopes = self._slopes
         smallest = 10 * abs(math.nextafter(self.s, math.inf) - self.s)
         size, rejected = max(self._next_size, smallest), False
@@ -135,6 +160,15 @@ class Dop853:
             rejected = True
         return TOO_SMALL
 
+    def _hand_over(self, implicit: Callable[[float, np.ndarray], Any]) -> str | None:
+        """Take a step of the method for stiff problems."""
+        if self._after is None:
+            self.switched, self._after = self.s, implicit(self.s, self.state.copy())
+        reason: str | None = self._after.advance()
+        self.s, self.state = self._after.s, self._after.state
+        self.method, self.trials = self._after.method, self._after.trials
+        return reason
+
     def _notice(self, apart: float, turned: float) -> None:
         """Hairer's test of stiffness: the rate of change between the last two arguments of a step, both at its end."""
         rate = turned / apart if apart > 0 else 0.0
@@ -148,12 +182,14 @@ class Dop853:
 
     def interpolate(self, s: np.ndarray) -> np.ndarray:
         """The states at points within the last step: (points, size of the state)."""
-        if self._slopes.ends and (s == self.s).all():  # mostly where a flow ends
+        if self._slopes.ends and self._after is None and (s == self.s).all():  # mostly where a flow ends
             return np.repeat(self.state[None], s.size, axis=0)
         return self.interpolant()(s)
 
-    def interpolant(self) -> Inside:
+    def interpolant(self) -> Any:
         """`interpolate` for several calls before the next step."""
+        if self._after is not None:
+            return self._after.interpolant()
         if self._inside is None:
             size, start = self._size, self._start
             self._inside = Inside(start, size, self._slopes.within(start + C * size, size, self._old, self.state))
@@ -363,6 +399,12 @@ def take(frame, trial, first, last, size, speed, state):
     return fifth, third, apart, turned
 
 
+class Counter(Protocol):
+    """A holder of a count of evaluations."""
+
+    evaluations: int
+
+
 class InKernel:
     """All slopes of a step in one kernel, for states so small that calls take longer than arithmetic.
 
@@ -372,12 +414,12 @@ class InKernel:
     ----------
     frame : Frame
         The derivative.
-    speed : callable
-        What multiplies it at an array of moments.
-    watch : callable
-        Called with the moment and the number of evaluations before these are made.
     size : int
         Numbers of a state.
+    counter : Counter
+        Counts the evaluations.
+    speed : callable, optional
+        What multiplies the derivative at an array of moments.
     """
 
     ends = True
@@ -385,20 +427,20 @@ class InKernel:
     def __init__(
         self,
         frame: Frame,
-        speed: Callable[[np.ndarray], np.ndarray],
-        watch: Callable[[float, int], None],
         size: int,
+        counter: Counter,
+        speed: Callable[[np.ndarray], np.ndarray] | None = None,
     ) -> None:
-        self._frame, self._speed, self._watch = frame, speed, watch
+        self._frame, self._counter, self._speed = frame, counter, speed
         self.new, self._rows = np.empty(size), np.zeros((EXTENDED, size))
-        self.tolerate(0.0, 0.0)
 
     def tolerate(self, rtol: float, atol: float) -> None:
         self._trial = Trial(self._rows, np.empty(self.new.size), self.new, rtol, float(atol))
 
     def _take(self, first: int, last: int, moments: np.ndarray, size: float, state: np.ndarray) -> Found:
-        self._watch(moments[first], last - first)
-        found: Found = take(self._frame, self._trial, first, last, size, self._speed(moments), state)
+        self._counter.evaluations += last - first
+        speed = _ONES if self._speed is None else self._speed(moments)
+        found: Found = take(self._frame, self._trial, first, last, size, speed, state)
         return found
 
     def at(self, k: int, s: float, state: np.ndarray) -> np.ndarray:
@@ -435,3 +477,4 @@ def _terms() -> np.ndarray:
 
 _TERMS = _terms()
 _TURNS = np.arange(len(_TERMS)) % 2 == 1
+_ONES = np.ones(EXTENDED)

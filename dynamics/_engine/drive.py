@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -9,6 +10,8 @@ import numpy as np
 
 from dynamics._engine.clock import Clock
 from dynamics._engine.steps import Steps
+from dynamics.support.limits import current
+from dynamics.support.progress import Progress
 
 # Steps over which a pace is taken, and at whose end it is judged.
 _WINDOW = 1000
@@ -19,6 +22,7 @@ _SHRUNK = 1e-3
 _REJECTED, _MANY, _MORE, _HOPELESS = 0.15, 1e5, 1e6, 1e7
 # Steps over which the cause of a stall is looked for.
 _SOUGHT = 200
+STALL = "steps stall"
 
 # The fate of a step from a place: where that returns one, the step ends there.
 Within = Callable[[float, Any], float | None]
@@ -38,17 +42,70 @@ class Advancing(Protocol):
 
 
 class Guard:
-    """Notices steps that stall, by their numbers and sizes and by no clock, so that a run stops at the same place.
+    """Watches an integration: counts evaluations of the derivative, reports, and refuses further steps.
+
+    Steps that stall are noticed by their numbers and sizes and by no clock, so that a run stops at the same place.
 
     Parameters
     ----------
+    clock : Clock
+    report : Progress, optional
+    slope : callable, optional
+        The derivative at a place and a state, for the cause of a stall.
+    component : callable
+        A number of the state in words.
+    most, why : float, str
+        A bound of evaluations beside that of `Limits`, and the reason for it in words.
+
+    Attributes
+    ----------
     end : float
         Where the integration ends.
+    evaluations : int
     """
 
-    def __init__(self, end: float) -> None:
-        self._end, self._largest = end, 0.0
-        self._steps, self._from, self._trials = 0, 0.0, 0
+    def __init__(
+        self,
+        clock: Clock,
+        report: Progress | None = None,
+        slope: Callable[[float, np.ndarray], np.ndarray] | None = None,
+        component: Callable[[int], str] = str,
+        most: float = math.inf,
+        why: str = "",
+    ) -> None:
+        self._clock, self._slope, self._component = clock, slope, component
+        self._report = report if report is not None and report.enabled else None
+        self.end, self.evaluations = float(clock.variable(clock.end)), 0
+        self._most, self._why = min(current().evaluations, most), why
+        self._largest, self._steps, self._from, self._trials = 0.0, 0, 0.0, 0
+
+    def reached(self, s: float) -> None:
+        """Report how far a run came."""
+        if self._report is not None:
+            t = self._clock.time(s)
+            self._report.update(s / self.end, f"at t = {t:.4g} of {self._clock.end:g}")
+
+    def timed(self, evaluate: Callable[[float], object], out: np.ndarray) -> Callable[[float], None]:
+        """A derivative by the variable of integration, of one by t that ``evaluate`` writes into ``out``."""
+        clock = self._clock
+
+        def at(s: float) -> None:
+            self.evaluations += 1
+            self.reached(s)
+            evaluate(float(clock.time(s)))
+            if clock.logarithmic:
+                np.multiply(out, clock.rate(s), out=out)
+
+        return at
+
+    def exceeded(self, steps: Steps, size: float) -> str | None:
+        """Why there is to be no further step after one of some size, or None."""
+        if self.evaluations > self._most:
+            return f"more than {self._most:,} evaluations of the derivative{self._why}"
+        if self._slope is None or not self.stalls(steps, size):
+            return None
+        number, jump = culprit(steps, self._slope)
+        return f"{STALL}, and the slope of {self._component(number)} jumps by {jump:.3g} between them"
 
     def stalls(self, steps: Steps, size: float) -> bool:
         """Take note of a step of some size; whether the last ones lead nowhere."""
@@ -62,7 +119,7 @@ class Guard:
         rejected = 0.0 if tried is None or tried < self._trials + _WINDOW else 1 - _WINDOW / (tried - self._trials)
         self._steps, self._from, self._trials = 0, steps.s, tried or 0
         most = _MANY if rejected > _REJECTED else _MORE if tried is None else _HOPELESS
-        return pace < _SHRUNK * self._largest and (self._end - steps.s) > most * pace
+        return pace < _SHRUNK * self._largest and (self.end - steps.s) > most * pace
 
 
 def culprit(steps: Steps, derivative: Callable[[float, np.ndarray], np.ndarray]) -> tuple[int, float]:
@@ -152,5 +209,6 @@ def _due(steps: Advancing, times: np.ndarray, record: Record, done: int, end: fl
 
 def taken(steps: Steps, clock: Clock) -> str:
     """The method that integrated, in words."""
-    switched = getattr(steps, "switched", None)
-    return steps.method if switched is None else f"DOP853, from t = {clock.time(switched):.4g} on {steps.method}"
+    if steps.switched is None:
+        return steps.method
+    return f"DOP853, from t = {clock.time(steps.switched):.4g} on {steps.method}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -25,7 +26,11 @@ class Steps(Protocol):
         What takes the next step.
     trials : int or None
         Steps that were tried, the rejected ones among them; None where a method does not say.
+    switched : float or None
+        Where another method took over.
     """
+
+    switched: float | None
 
     @property
     def s(self) -> float: ...
@@ -56,6 +61,7 @@ class ScipySteps:
     """
 
     _IDLE = 100
+    switched = None
 
     def __init__(
         self,
@@ -116,58 +122,6 @@ class ScipySteps:
         return None if stages is None or self.method == "Radau" else int(self._solver.nfev // stages)
 
 
-class Switching:
-    """DOP853 and, once it finds the problem stiff, LSODA, which then uses backward differences and a Jacobian.
-
-    Only small states switch: a Jacobian by differences costs an evaluation for each number, and memory for each pair.
-    Radau and BDF were tried in its place: at eta_Z = 10,000 eta_Y and ln t = 50 they took a hundred times as long.
-
-    Attributes
-    ----------
-    switched : float or None
-        Where LSODA took over.
-    """
-
-    def __init__(self, explicit: Dop853, bind: Bind, end: float, *, rtol: float, atol: float) -> None:
-        self._explicit = explicit
-        self._steps: Steps = explicit
-        self._given = (bind, end, {"rtol": rtol, "atol": atol})
-        self.switched: float | None = None
-
-    @property
-    def s(self) -> float:
-        return self._steps.s
-
-    @property
-    def state(self) -> np.ndarray:
-        return self._steps.state
-
-    @property
-    def method(self) -> str:
-        return self._steps.method
-
-    def advance(self) -> str | None:
-        """Take a step; returns None, or the reason if there is no further step."""
-        if self.switched is None and self._explicit.stiff:
-            bind, end, options = self._given
-            self.switched = self.s
-            self._steps = ScipySteps("LSODA", bind, end, self.state.copy(), options, start=self.s)
-        return self._steps.advance()
-
-    def interpolate(self, s: np.ndarray) -> np.ndarray:
-        """The states at points within the last step: (points, size of the state)."""
-        return self._steps.interpolate(s)
-
-    def interpolant(self) -> Interpolant:
-        """`interpolate` for several calls before the next step."""
-        return self._steps.interpolant()
-
-    @property
-    def trials(self) -> int | None:
-        """Steps that were tried, where the method is explicit."""
-        return self._steps.trials
-
-
 def steps_of(
     method: str,
     bind: Bind,
@@ -181,10 +135,17 @@ def steps_of(
 ) -> Steps:
     """The integration by a method of `dynamics._engine.solver` from ``start``.
 
-    ``slopes`` are those of DOP853: `Called` ones unless others suit the derivative.
+    ``slopes`` are those of DOP853: `Called` ones unless others suit the derivative. "auto" goes on with LSODA where
+    that finds the problem stiff. Radau and BDF were tried in its place: at eta_Z = 10,000 eta_Y and ln t = 50 they took
+    a hundred times as long.
     """
-    if method in ("auto", "DOP853"):
-        slopes = Called(bind, initial.size) if slopes is None else slopes
-        steps = Dop853(slopes, end, initial, rtol=rtol, atol=atol, start=start)
-        return steps if method == "DOP853" else Switching(steps, bind, end, rtol=rtol, atol=atol)
-    return ScipySteps(method, bind, end, initial, {"rtol": rtol, "atol": atol}, start=start)
+    tolerances = {"rtol": rtol, "atol": atol}
+
+    def of_scipy(name: str, start: float, state: np.ndarray) -> Steps:
+        return ScipySteps(name, bind, end, state, tolerances, start=start)
+
+    if method not in ("auto", "DOP853"):
+        return of_scipy(method, start, initial)
+    slopes = Called(bind, initial.size) if slopes is None else slopes
+    implicit = partial(of_scipy, "LSODA") if method == "auto" else None
+    return Dop853(slopes, end, initial, rtol=rtol, atol=atol, start=start, implicit=implicit)

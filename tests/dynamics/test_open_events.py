@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynamics import IntegrationError, Layer, SequenceClasses, Solver, gradient_flow, integrate
+from dynamics._engine.clock import Clock
 from dynamics._engine.drive import Guard
 from dynamics._engine.solver import METHODS
 
@@ -391,7 +392,7 @@ class _Paced:
     ],
 )
 def test_what_a_stall_is(small, tried, end, stalls):
-    guard, steps = Guard(end), _Paced([1.0] + [small] * 2999, [1] + [tried] * 2999)
+    guard, steps = Guard(Clock(0.0, end, logarithmic=False)), _Paced([1.0] + [small] * 2999, [1] + [tried] * 2999)
     assert any(guard.stalls(steps, size) for size in steps) == stalls
 
 

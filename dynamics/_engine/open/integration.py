@@ -8,16 +8,15 @@ import numpy as np
 
 from dynamics._engine.clock import Clock
 from dynamics._engine.dop853 import Called, Dop853
-from dynamics._engine.drive import Guard, culprit, drive, into, taken
+from dynamics._engine.drive import Guard, drive, into, taken
 from dynamics._engine.open.events import Cut, Watch
 from dynamics._engine.open.kinks import Sides, Slide, begins, rate, sides_of
 from dynamics._engine.open.protocol import Flow
 from dynamics._engine.open.records import recorded
 from dynamics._engine.open.states import States
-from dynamics._engine.steps import Steps, steps_of
+from dynamics._engine.steps import steps_of
 from dynamics.run import Run
 from dynamics.support.errors import IntegrationError
-from dynamics.support.limits import current
 from dynamics.support.progress import Progress
 
 # So many kinks in so small a part of the whole are one after the other without end.
@@ -48,8 +47,8 @@ class Integration:
     ) -> None:
         self.flow, self.states, self.clock, self.times = flow, states, clock, times
         self.parameters, self.report = parameters, report
-        self.evaluations, self.end = 0, float(clock.variable(clock.end))
-        self.guard = Guard(self.end)
+        self.guard = Guard(clock, report, self.slope, states.component)
+        self.end = self.guard.end
         self.watch = Watch(flow, states, clock, times) if getattr(flow, "events", None) is not None else None
         self.rows = np.empty((len(times), states.initial.size))
         self.done, self.method = 0, ""
@@ -64,18 +63,7 @@ class Integration:
 
     def bind(self, state: np.ndarray, out: np.ndarray) -> Callable[[float], None]:
         """The derivative by the variable of integration, as `steps_of` takes it."""
-        evaluate, clock, report = self.states.bound(self.flow.derivative, state, out), self.clock, self.report
-
-        def at(s: float) -> None:
-            self.evaluations += 1
-            t = float(clock.time(s))
-            if report.enabled:
-                report.update(s / self.end, f"at t = {t:.4g} of {clock.end:g}")
-            evaluate(t)
-            if clock.logarithmic:
-                np.multiply(out, clock.rate(s), out=out)
-
-        return at
+        return self.guard.timed(self.states.bound(self.flow.derivative, state, out), out)
 
     def field(self, s: float, state: np.ndarray) -> np.ndarray:
         """The derivative at a state: a new array."""
@@ -93,14 +81,9 @@ class Integration:
 
         return at
 
-    def exceeded(self, steps: Steps, size: float) -> str | None:
-        """Why there is no further step, or None."""
-        if self.evaluations > (most := current().evaluations):
-            return f"more than {most:,} evaluations of the derivative"
-        if not self.guard.stalls(steps, size):
-            return None
-        number, jump = culprit(steps, self.field if self.slide is None else self.slide.derivative)
-        return f"steps stall, and the slope of {self.states.component(number)} jumps by {jump:.3g} between them"
+    def slope(self, s: float, state: np.ndarray) -> np.ndarray:
+        """The derivative of the flow as it goes on, along a surface or not."""
+        return self.field(s, state) if self.slide is None else self.slide.derivative(s, state)
 
     def run(self) -> Run:
         """Integrate to the end.
@@ -129,7 +112,9 @@ class Integration:
             steps = steps_of(self.parameters["method"], bind, self.end, state, **how, start=s)
             within = None if watch is None else watch.within
             record = into(self.rows)
-            self.done, reason = drive(steps, grid, record, self.exceeded, within=within, until=until, done=self.done)
+            self.done, reason = drive(
+                steps, grid, record, self.guard.exceeded, within=within, until=until, done=self.done
+            )
             self.method = taken(steps, self.clock)
             if reason:
                 raise self.failure(reason, steps.s, steps.state)
