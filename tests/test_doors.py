@@ -142,6 +142,58 @@ def test_every_door_has_its_row():
     assert sorted(there - listed) == [] and sorted(listed - there) == []
 
 
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("importlib.import_module(name)", "import"),
+        ("from transformers import AutoModel; AutoModel.from_pretrained(path)", "weights"),
+        ("from safetensors.torch import load_file; load_file(path)", "weights"),
+        ("from importlib import import_module as im; im(name)", "import"),
+        ("__import__(name)", "import"),
+        ("importlib.reload(module)", "import"),
+        ("import importlib.util; importlib.util.find_spec(name)", "import"),
+        ("runpy.run_path(path)", "import"),
+        ("sys.modules[name]", "import"),
+        ("eval(text)", "eval"),
+        ("f = eval; f(text)", "eval"),
+        ("import pandas as pd; pd.eval(text)", "eval"),
+        ("exec(text)", "exec"),
+        ("compile(text, '', 'exec')", "compile"),
+        ("pickle.loads(content)", "pickle"),
+        ("from pickle import loads; loads(content)", "pickle"),
+        ("import pickle as p; p.load(file)", "pickle"),
+        ("torch.load(path)", "pickle"),
+        ("import pandas; pandas.read_pickle(path)", "pickle"),
+        ("yaml.load(text)", "pickle"),
+        ("np.load(path, allow_pickle=True)", "arrays"),
+        ("from numpy import load; load(path)", "arrays"),
+        ("subprocess.run(command)", "program"),
+        ("from subprocess import run; run(command)", "program"),
+        ("from os import system; system(command)", "program"),
+        ("os.execv(path, arguments)", "program"),
+        ("os.posix_spawn(path, arguments, {})", "program"),
+        ("getattr(module, name)", "attribute"),
+        ("setattr(module, name, value)", "attribute"),
+        ("map(getattr, rows)", "attribute"),
+        ("import operator; operator.attrgetter(*names)", "attribute"),
+        ("globals()[name]", "attribute"),
+        ("vars(module)[name]", "attribute"),
+        ("module.__dict__[name]", "attribute"),
+        ("metadata.entry_points(group=GROUP)", "entry points"),
+        ("point.load()", "entry points"),
+        ("import sympy as sp; sp.sympify(text)", "sympify"),
+        ("sympy.S(text)", "sympify"),
+        ("string.Template(text)", "template"),
+        ("import jinja2; jinja2.Template(text)", "template"),
+        ("ctypes.CDLL(path)", "library"),
+    ],
+)
+def test_each_kind_of_door_is_seen(text, kind):
+    assert doors_in(f"def f():\n    {text}") == {("f", kind)}
+    harmless = "getattr(x, 'name'); re.compile(text); row.load(); object.__setattr__(x, name, 1); model.eval()"
+    assert doors_in(f"def f():\n    {harmless}") == set()
+
+
 def test_no_array_is_unpickled_and_no_page_evaluates_text():
     for name, text in sources():
         assert not re.search(r"allow_pickle\s*=\s*True|shell\s*=\s*True", text), name
