@@ -17,7 +17,7 @@ import numpy as np
 from flint import arb, arb_poly
 from matplotlib.figure import Figure
 from yzflow_enclose import Enclosure, enclose_flow
-from yzflow_enclose.fields import Field
+from yzflow_enclose.fields import PopulationField
 from yzflow_enclose.reading import read
 from yzflow_enclose.stepping import precision, taylor
 
@@ -60,7 +60,7 @@ def width(enclosure: Enclosure, t: float) -> float:
         return max(float(moment.variable(place).ball().rad()) for place in range(3))
 
 
-def naive(field: Field, t_end: float, bits: int) -> tuple[list[float], list[float]]:
+def naive(field: PopulationField, t_end: float, bits: int) -> tuple[list[float], list[float]]:
     """Times and widths of naive interval steps, until the box cannot be closed or the width is beyond use."""
     times, widths = [0.0], [0.0]
     with precision(bits + 40):
@@ -78,7 +78,7 @@ def naive(field: Field, t_end: float, bits: int) -> tuple[list[float], list[floa
     return times, widths
 
 
-def _closed(field: Field, state: list[arb], step: arb) -> list[arb] | None:
+def _closed(field: PopulationField, state: list[arb], step: arb) -> list[arb] | None:
     """A box that the flow does not leave in a step: x + [0, h] f(box) lies within it."""
     box = [value + arb(0, 1e-6) for value in state]
     for _ in range(30):

@@ -15,7 +15,7 @@ import numpy as np
 
 from theory.scan_and_snap import attention, bounds, coverage, decoder, overlaps, visits
 from theory.statements import REGISTER, Statement
-from yzflow.fuzzing.blocks import BLOCK, Asked, assumption, draw_block
+from yzflow.fuzzing.blocks import BLOCK, Question, assumption, draw_block
 
 MOST = 500
 
@@ -81,7 +81,7 @@ class False_:
         """Settings that are drawn until one violates it; None if none of so many does."""
         statement = self.statement
         left_out = None if self.outside is None else assumption(statement, self.level, self.outside)
-        asked = Asked(statement, self.level, left_out)
+        asked = Question(statement, self.level, left_out)
         done = 0
         with self.wrong():
             for number in range(-(-most // BLOCK)):

@@ -26,13 +26,13 @@ __all__ = [
     "RefutedInPart",
     "Remark",
     "Runs",
-    "Setting",
+    "SettingLike",
     "Slip",
     "Source",
 ]
 
 
-class Setting(Protocol):
+class SettingLike(Protocol):
     """A training task on which a paper's statements are checked.
 
     A paper's ``settings`` makes its tasks, which may have further attributes.
@@ -48,7 +48,7 @@ class Setting(Protocol):
 class Runs(Protocol):
     """Argument of a check: a setting and its simulations by level, each run on first use."""
 
-    setting: Any  # a `Setting`, with the paper's further attributes
+    setting: Any  # a `SettingLike`, with the paper's further attributes
 
     def trajectory(self, level: str) -> Any:
         """The simulation at one of the paper's levels, where it has one."""

@@ -29,7 +29,7 @@ from theory.parts import (
     RefutedInPart,
     Remark,
     Runs,
-    Setting,
+    SettingLike,
     Slip,
     Source,
 )
@@ -51,7 +51,7 @@ __all__ = [
     "RefutedInPart",
     "Remark",
     "Runs",
-    "Setting",
+    "SettingLike",
     "Slip",
     "Source",
     "Statement",
@@ -299,7 +299,7 @@ class Statement:
                     listed[f"{check.name}, only"] = check.suffices
         return {whose: tuple(assumption.text for assumption in assumptions) for whose, assumptions in listed.items()}
 
-    def margins(self, setting: Setting, check: Check | None = None, level: str | None = None) -> dict[str, float]:
+    def margins(self, setting: SettingLike, check: Check | None = None, level: str | None = None) -> dict[str, float]:
         """Text -> margin of each assumption, also of a check's; inside the assumptions all are at least one.
 
         With a level: only the assumptions that concern this level.

@@ -20,11 +20,11 @@ from theory import papers as table
 from yzflow.parts import paper_of
 
 if TYPE_CHECKING:
-    from theory.statements import Enclosing, Setting, Source, Statement
+    from theory.statements import Enclosing, SettingLike, Source, Statement
     from theory.symbolic import Derivation
     from yzflow.audits.case import OwnCase
     from yzflow.audits.options import Room
-    from yzflow.audits.tried import Row
+    from yzflow.audits.tried import CampaignRow
     from yzflow.figures.registry import Entry
     from yzflow.pages.explorer.registry import Panel
     from yzflow.pages.live import Views
@@ -123,7 +123,7 @@ class Paper:
     drawing : callable, optional
         (choose, level=.., assumed=.., outside=..) -> a setting inside the assumptions, by choices of a
         `yzflow.fuzzing.choosing.Choose`, for `yzflow.fuzz`.
-    tried : tuple of yzflow.audits.tried.Row
+    tried : tuple of yzflow.audits.tried.CampaignRow
         Campaigns of `yzflow.fuzz`, as `yzflow fuzz --table` writes them.
     views : yzflow.pages.live.Views, optional
         Plots with sliders on the statements' pages.
@@ -153,7 +153,7 @@ class Paper:
     # part that is still to be imported.
     levels: tuple[str, ...] = field(default_factory=tuple)
     statements: tuple[Statement, ...] = field(default_factory=tuple)
-    settings: Callable[..., Sequence[Setting]] | None = field(default_factory=lambda: None)
+    settings: Callable[..., Sequence[SettingLike]] | None = field(default_factory=lambda: None)
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     source: Source = field(default_factory=lambda: later("theory.statements:PRINT"))
     proofs: Mapping[str, Callable[..., Derivation]] = field(default_factory=dict)
@@ -165,8 +165,8 @@ class Paper:
     own: Callable[..., OwnCase] | None = field(default_factory=lambda: None)
     watched: Callable[..., Any] | None = field(default_factory=lambda: None)
     rivals: tuple[Any, ...] = field(default_factory=tuple)
-    drawing: Callable[..., Setting] | None = field(default_factory=lambda: None)
-    tried: tuple[Row, ...] = field(default_factory=tuple)
+    drawing: Callable[..., SettingLike] | None = field(default_factory=lambda: None)
+    tried: tuple[CampaignRow, ...] = field(default_factory=tuple)
     views: Views | None = field(default_factory=lambda: None)
     panels: tuple[Panel, ...] = field(default_factory=tuple)
     questions: Mapping[str, tuple[str, str]] = field(default_factory=dict)

@@ -28,7 +28,7 @@ import numpy as np
 
 from dynamics import DivergenceError, IntegrationError
 from dynamics.support import checks, distributions
-from theory.statements import Check, Setting, Statement
+from theory.statements import Check, SettingLike, Statement
 from theory.symbolic import Derivation, part
 from yzflow.paper import Paper, papers
 
@@ -199,7 +199,7 @@ def _settings(paper: Paper) -> None:
     assert _refuses_a_level(made[0]), "a setting must refuse a level that the paper has not, with a ValueError"
 
 
-def _refuses_a_level(setting: Setting) -> bool:
+def _refuses_a_level(setting: SettingLike) -> bool:
     """True if a setting refuses an unknown level, as it should."""
     try:
         setting.simulate("no such level", seed=0)

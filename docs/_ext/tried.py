@@ -4,10 +4,10 @@ from sphinx.util.docutils import SphinxDirective
 
 from theory import papers
 from yzflow.audits.rendered import markdown_table
-from yzflow.audits.tried import Row
+from yzflow.audits.tried import CampaignRow
 
 
-def listed(found: tuple[Row, ...]) -> list[str]:
+def listed(found: tuple[CampaignRow, ...]) -> list[str]:
     """The rows as a table of Markdown, those that take the largest share of a tolerance first."""
     heads = ["statement", "level", "settings", "violations", "worst share of a tolerance", "there"]
     ordered = sorted(found, key=lambda row: -row.share)

@@ -29,7 +29,7 @@ NUMBERS = ("whole", "late", "holds_from", "reversed_from", "corrected", "correct
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedCheck:
     """A check with its statement."""
 
     statement: Statement

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from yzflow.audits._survival_cells import DEFINED, NUMBERS, WHY, Asked
+from yzflow.audits._survival_cells import DEFINED, NUMBERS, WHY, AskedCheck
 from yzflow.audits.fates import ALPHA, Fate, fate_of_run, fate_of_votes, holm, sign_test, votes
 from yzflow.audits.options import Room
 
@@ -18,7 +18,7 @@ FORMAT = "yzflow-survival-1"
 def table_of(
     measured: xr.Dataset,
     room: Room,
-    asked: Sequence[Asked],
+    asked: Sequence[AskedCheck],
     chosen: Sequence[Any],
     *,
     quick: bool,
@@ -95,7 +95,7 @@ def table_of(
     )  # fmt: skip
 
 
-def margins(room: Room, asked: Sequence[Asked], settings: Sequence[Any]) -> tuple:
+def margins(room: Room, asked: Sequence[AskedCheck], settings: Sequence[Any]) -> tuple:
     """The smallest margin of each check's assumptions in each setting at each level, as a variable of the table."""
     levels = list(room.levels.values())  # of the register
     smallest = [

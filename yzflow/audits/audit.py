@@ -12,7 +12,7 @@ import numpy as np
 from dynamics import DivergenceError, IntegrationError
 from dynamics.support import checks, distributions, files
 from dynamics.support.progress import Progress
-from theory.statements import Check, Setting, Statement
+from theory.statements import Check, SettingLike, Statement
 from theory.symbolic import Derivation, derived
 from theory.trust import Label, Trust
 from yzflow.audits.chosen import choose
@@ -31,7 +31,7 @@ class Simulations:
 
     They implement `theory.statements.Runs`."""
 
-    def __init__(self, setting: Setting, *, seed: int, made: Mapping[str, Any] | None = None):
+    def __init__(self, setting: SettingLike, *, seed: int, made: Mapping[str, Any] | None = None):
         self.setting = setting
         self._seed = seed
         self._made: dict[str, Any] = dict(made or {})
@@ -144,7 +144,7 @@ def audit(
     return AuditReport(table, tuple(chosen), proofs, tuple(enclosed), call, tuple(sorted(modules)))
 
 
-def settings(paper: str, *, quick: bool) -> list[Setting]:
+def settings(paper: str, *, quick: bool) -> list[SettingLike]:
     """Settings for the checks of a paper; none if the paper has no settings, or is unknown."""
     made = part_of(paper, "settings")
     return [] if made is None else list(made(quick=quick))

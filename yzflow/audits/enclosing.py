@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from dynamics.support import checks, distributions
-from theory.statements import Check, Setting
+from theory.statements import Check, SettingLike
 from yzflow.parts import part_of
 
 
@@ -139,7 +139,7 @@ class FlowsInBalls(Protocol):
         """The decision on a check at a level; None if ball arithmetic cannot express its claim."""
 
 
-def flows_of(paper: str, settings: Sequence[Setting], how: Enclose) -> list[FlowsInBalls] | None:
+def flows_of(paper: str, settings: Sequence[SettingLike], how: Enclose) -> list[FlowsInBalls] | None:
     """The enclosed flows of each setting; None if the paper declares no flows to enclose.
 
     Raises

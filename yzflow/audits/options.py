@@ -10,7 +10,7 @@ from typing import Any
 import xarray as xr
 
 from dynamics import Run, Trajectory
-from theory.statements import Setting
+from theory.statements import SettingLike
 
 __all__ = ["Correction", "Option", "Room"]
 
@@ -21,13 +21,13 @@ class Correction:
 
     Attributes
     ----------
-    setting : Setting
+    setting : SettingLike
         The setting with corrected rates or closed forms.
     view : callable
         Dataset of a run -> dataset in the variables of the corrected statement.
     """
 
-    setting: Setting
+    setting: SettingLike
     view: Callable[[xr.Dataset], xr.Dataset] = lambda dataset: dataset
 
 

@@ -33,7 +33,7 @@ from yzflow.audits._survival_cells import (
     NOTHING,
     NUMBERS,
     WHY,
-    Asked,
+    AskedCheck,
     Runs,
     is_asked,
     measured_by,
@@ -190,11 +190,11 @@ def _rooms() -> dict[str, Room]:
     return {paper.name: room for paper, room in parts("survival")}
 
 
-def _all(room: Room) -> tuple[Asked, ...]:
+def _all(room: Room) -> tuple[AskedCheck, ...]:
     """The checks of a paper that are measured on simulations of training."""
     levels = set(room.levels.values())
     return tuple(
-        Asked(statement, check)
+        AskedCheck(statement, check)
         for statement in statements.REGISTER.values()
         if statement.paper == room.paper and statement.number not in room.left_out
         for check in statement.checks
@@ -202,7 +202,7 @@ def _all(room: Room) -> tuple[Asked, ...]:
     )
 
 
-def _asked(names: Sequence[Any] | Paper | None) -> tuple[Room, list[Asked]]:
+def _asked(names: Sequence[Any] | Paper | None) -> tuple[Room, list[AskedCheck]]:
     """The checks of the named statements, all of one paper. Default: the first paper with options."""
     rooms = _rooms()
     if names is None:

@@ -18,7 +18,7 @@ from yzflow.parts import part_of
 
 
 @dataclass(frozen=True)
-class Row:
+class CampaignRow:
     """A campaign on a statement at one level, inside all assumptions.
 
     Attributes
@@ -66,7 +66,7 @@ def asked(statement: Statement, level: str) -> str:
     return hashlib.sha256(json.dumps([statement.id, level, parts]).encode()).hexdigest()[:16]
 
 
-def write(path: str | os.PathLike, rows: Iterable[Row]) -> None:
+def write(path: str | os.PathLike, rows: Iterable[CampaignRow]) -> None:
     """Put rows into a table; they replace rows of the same statement and level."""
     path = Path(checks.path("path", path))
     table = {(row.statement, row.level): row for row in (load(path) if path.exists() else ())}
@@ -75,7 +75,7 @@ def write(path: str | os.PathLike, rows: Iterable[Row]) -> None:
     files.write(path, (text + "\n").encode())
 
 
-def load(path: str | os.PathLike) -> tuple[Row, ...]:
+def load(path: str | os.PathLike) -> tuple[CampaignRow, ...]:
     """The rows of a table.
 
     Raises
@@ -85,7 +85,7 @@ def load(path: str | os.PathLike) -> tuple[Row, ...]:
     """
     path = checks.path("path", path)
     try:
-        return tuple(Row(**_typed(row)) for row in json.loads(Path(path).read_bytes()))
+        return tuple(CampaignRow(**_typed(row)) for row in json.loads(Path(path).read_bytes()))
     except (ValueError, TypeError) as error:
         raise ValueError(f"`path` must be a table of campaigns, but {path.name} is not: {error}") from None
 
@@ -99,7 +99,7 @@ def _typed(given: Mapping[str, Any]) -> Mapping[str, Any]:
     return given
 
 
-def tried(statement: Statement) -> tuple[Row, ...]:
+def tried(statement: Statement) -> tuple[CampaignRow, ...]:
     """The rows of a statement in its paper's table; rows from before a change of its checks do not count."""
     if statements.REGISTER.get(statement.id) is not statement:  # a different statement with this id
         return ()
@@ -111,7 +111,7 @@ def _within(share: float) -> bool:
     return share <= 1
 
 
-def words(rows: Iterable[Row]) -> str:
+def words(rows: Iterable[CampaignRow]) -> str:
     """The rows in a few words: numbers of settings and violations, and the worst share; "-" without rows."""
     of_all = list(rows)
     if not of_all:

@@ -25,7 +25,7 @@ _TOO_MUCH = (ValueError, IntegrationError, DivergenceError, MemoryError)
 
 
 @dataclass(frozen=True)
-class Asked:
+class Question:
     """The question of a campaign: a statement at a level, inside all assumptions, or outside of one.
 
     Attributes
@@ -94,7 +94,7 @@ def share(row: Row) -> float:
     return 0.0 if row.tolerance == 0 else row.error / row.tolerance
 
 
-def rows_at(asked: Asked, setting: Any, *, seed: int) -> list[Row]:
+def rows_at(asked: Question, setting: Any, *, seed: int) -> list[Row]:
     """The rows of the checks whose assumptions hold at a setting; ``asked.outside`` must be broken, if there is one."""
     runs = audit.Simulations(setting, seed=seed)
     rows = []
@@ -106,7 +106,7 @@ def rows_at(asked: Asked, setting: Any, *, seed: int) -> list[Row]:
     return rows
 
 
-def example(asked: Asked, choose: Choose, *, seed: int) -> Example | None:
+def example(asked: Question, choose: Choose, *, seed: int) -> Example | None:
     """The setting of the choices, with the shares of its checks; None if the assumptions of no check hold there."""
     setting = asked.setting(choose)
     rows = rows_at(asked, setting, seed=seed)
@@ -144,7 +144,7 @@ class Tried:
     simplest: Example | None = None
 
 
-def draw_block(asked: Asked, *, seed: int, number: int, size: int = BLOCK, simpler: bool = True) -> Tried:
+def draw_block(asked: Question, *, seed: int, number: int, size: int = BLOCK, simpler: bool = True) -> Tried:
     """Up to ``size`` examples by hypothesis, which stops at the first violation.
 
     With ``simpler``, hypothesis then makes the violation simpler.
@@ -218,19 +218,19 @@ def block_of(text: np.ndarray) -> Tried:
     return Tried(**kept, examples=examples, simplest=None if simplest is None else Example(**simplest))
 
 
-def asked_of(statement: Statement, level: str | None, outside: str | None) -> list[Asked]:
+def asked_of(statement: Statement, level: str | None, outside: str | None) -> list[Question]:
     """The questions of a campaign: one for each level, or for the given level only."""
     words = None if outside is None else checks.instance("outside", outside, str)
     return [
-        Asked(statement, name, None if words is None else assumption(statement, name, words))
+        Question(statement, name, None if words is None else assumption(statement, name, words))
         for name in levels(statement, level)
     ]
 
 
-def asked_for(statement: str, level: str, outside: str) -> Asked:
+def asked_for(statement: str, level: str, outside: str) -> Question:
     """The question of a configuration of a sweep."""
     entry = chosen.find(statement, argument="statement")
-    return Asked(entry, level, assumption(entry, level, outside) if outside else None)
+    return Question(entry, level, assumption(entry, level, outside) if outside else None)
 
 
 def assumption(statement: Statement, level: str, words: str) -> Assumption:

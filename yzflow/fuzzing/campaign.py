@@ -20,8 +20,8 @@ from yzflow.audits.enclosing import Enclose, flows_of
 from yzflow.audits.survival import versioned
 from yzflow.fuzzing import blocks as engine
 from yzflow.fuzzing.blocks import (
-    Asked,
     Example,
+    Question,
     Tried,
     asked_of,
     block_of,
@@ -137,7 +137,7 @@ def _statement(given: Any, level: str | None, like: str | Statement | None) -> S
     return Statement(model.paper, name, "A conjecture", "", "", assumptions=model.assumptions, checks=(check,))
 
 
-def _drawn(asked: Asked, sizes: list[int], seed: int, report: Progress, start: float, width: float) -> list[Tried]:
+def _drawn(asked: Question, sizes: list[int], seed: int, report: Progress, start: float, width: float) -> list[Tried]:
     """The blocks one after the other; each moves the progress on, from ``start``."""
     blocks = []
     for number, size in enumerate(sizes):
@@ -146,7 +146,7 @@ def _drawn(asked: Asked, sizes: list[int], seed: int, report: Progress, start: f
     return blocks
 
 
-def _swept(asked: Asked, sizes: list[int], seed: int, **how: Any) -> list[Tried]:
+def _swept(asked: Question, sizes: list[int], seed: int, **how: Any) -> list[Tried]:
     """The blocks of sweeps, which know statements by id; the last block may be smaller."""
     if statements.REGISTER.get(asked.statement.id) is not asked.statement:
         raise checks.reject("statement", "be in the register where there is a store or an executor", asked.statement.id)
@@ -171,7 +171,7 @@ def _swept(asked: Asked, sizes: list[int], seed: int, **how: Any) -> list[Tried]
     return blocks
 
 
-def _campaign(asked: Asked, blocks: list[Tried], like: str = "") -> Campaign:
+def _campaign(asked: Question, blocks: list[Tried], like: str = "") -> Campaign:
     """The examples of all blocks, and the simplest violation of each, looked at more closely."""
     return Campaign(
         asked.level,
@@ -186,7 +186,7 @@ def _campaign(asked: Asked, blocks: list[Tried], like: str = "") -> Campaign:
     )
 
 
-def _violation(asked: Asked, example: Example, seed: int, like: str) -> Violation:
+def _violation(asked: Question, example: Example, seed: int, like: str) -> Violation:
     """A violation with its verdict in balls, if there is one, and the number of other seeds that fail."""
     setting = asked.setting(Recorded(example.choices))
     name = max(example.shares, key=lambda check: example.shares[check])

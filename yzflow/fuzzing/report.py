@@ -210,7 +210,7 @@ class FuzzReport:
         return as_json(asdict(self), said=True)
 
     @property
-    def rows(self) -> list[tried.Row]:
+    def rows(self) -> list[tried.CampaignRow]:
         """The campaigns inside all assumptions that have examples, for the table of a paper."""
         return [
             _row(self, campaign, campaign.worst)
@@ -227,8 +227,8 @@ class FuzzReport:
         files.write(path, (self.json() + "\n").encode())
 
 
-def _row(report: FuzzReport, campaign: Campaign, worst: Example) -> tried.Row:
-    return tried.Row(
+def _row(report: FuzzReport, campaign: Campaign, worst: Example) -> tried.CampaignRow:
+    return tried.CampaignRow(
         report.statement,
         campaign.level,
         len(campaign.examples),

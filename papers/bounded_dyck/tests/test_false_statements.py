@@ -27,7 +27,7 @@ from yzflow_bounded_dyck import (
 )
 from yzflow_bounded_dyck.networks import ReluNetwork
 from yzflow_bounded_dyck.proofs import cross_entropy, theorem2
-from yzflow_bounded_dyck.settings import Setting, settings
+from yzflow_bounded_dyck.settings import DyckSetting, settings
 
 from dynamics import Layer
 from theory import statements
@@ -417,7 +417,7 @@ def test_a_trained_layer_lies_outside_of_theorem_1_and_a_balanced_one_inside(run
     one = statements.REGISTER["Bounded Dyck: Theorem 1, necessity"]
     (check,) = (check for check in one.checks if check.printed is measures.pair_left)
 
-    class Balanced(Setting):
+    class Balanced(DyckSetting):
         def simulate(self, level, *, seed):
             return SimpleNamespace(final=balance.balanced_layer(self.language, 0))
 

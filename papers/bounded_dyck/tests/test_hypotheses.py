@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from latex import value
 from yzflow_bounded_dyck import DyckLanguage, _stacks, balance, bounds, hypotheses, measures, silence
 from yzflow_bounded_dyck.proofs import lottery, theorem2
-from yzflow_bounded_dyck.settings import Setting, settings
+from yzflow_bounded_dyck.settings import DyckSetting, settings
 
 from dynamics import Layer
 from theory import statements
@@ -41,14 +41,14 @@ def test_the_table_names_no_other_statement():
 def test_margins_of_types_depth_and_encodings_follow_the_setting():
     sufficiency, necessity = REGISTER["Theorem 1, sufficiency"], REGISTER["Theorem 1, necessity"]
 
-    class Shared(Setting):
+    class Shared(DyckSetting):
         @property
         def encodings(self):
             encodings = np.eye(self.language.n_states)
             encodings[-1] = encodings[0]
             return encodings
 
-    class Angles(Setting):
+    class Angles(DyckSetting):
         @property
         def encodings(self):
             return self.language.embedding("type and angle")

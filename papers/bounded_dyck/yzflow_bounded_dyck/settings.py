@@ -15,7 +15,7 @@ PAPER = "Bounded Dyck"
 
 
 @dataclass(frozen=True)
-class Setting:
+class DyckSetting:
     """One training task on Dyck prefixes, from a random start.
 
     Attributes
@@ -70,16 +70,16 @@ class Setting:
         return gradient_flow(bags, **rates, t_end=self.t_end, n_times=11, rtol=1e-6)
 
 
-def settings(*, quick: bool) -> list[Setting]:
+def settings(*, quick: bool) -> list[DyckSetting]:
     """Two types at two depths, and one type, where nothing before a closing query matters."""
     chosen = [
-        Setting("k = 2, D = 3", DyckLanguage(2, 3)),
-        Setting("one type: k = 1, D = 3", DyckLanguage(1, 3)),
+        DyckSetting("k = 2, D = 3", DyckLanguage(2, 3)),
+        DyckSetting("one type: k = 1, D = 3", DyckLanguage(1, 3)),
     ]
     if not quick:
         chosen += [
-            Setting("k = 3, D = 4", DyckLanguage(3, 4)),
-            Setting("k = 2, D = 6", DyckLanguage(2, 6, 0.7)),
-            Setting("depth one: k = 2, D = 1", DyckLanguage(2, 1)),
+            DyckSetting("k = 3, D = 4", DyckLanguage(3, 4)),
+            DyckSetting("k = 2, D = 6", DyckLanguage(2, 6, 0.7)),
+            DyckSetting("depth one: k = 2, D = 1", DyckLanguage(2, 1)),
         ]
     return chosen

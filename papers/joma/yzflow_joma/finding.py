@@ -18,7 +18,7 @@ from scipy.stats import binomtest
 import yzflow as yz
 from yzflow.figures.style import ORANGE, canvas, styled
 from yzflow_joma.flows import entropy_of
-from yzflow_joma.settings import Setting, drawn_classes, random_contexts
+from yzflow_joma.settings import JomaSetting, drawn_classes, random_contexts
 
 KINDS = ("Scan and Snap's classes", "forty random contexts of six tokens", "ten random contexts of twenty tokens")
 ACTIVATIONS = ("softplus", "linear")
@@ -27,7 +27,7 @@ END, SEEDS = 1e4, 20
 LEAST = 0.01
 
 
-def drawn(kind: str, activation: str, seed: int) -> Setting:
+def drawn(kind: str, activation: str, seed: int) -> JomaSetting:
     """The data and the start of a run."""
     if kind == KINDS[0]:
         return replace(drawn_classes(seed), activation=activation)

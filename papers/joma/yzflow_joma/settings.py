@@ -17,7 +17,7 @@ MU = (3.0, 2.5, 2.0, 1.5, 1.0, 0.5)
 
 
 @dataclass(frozen=True)
-class Setting:
+class JomaSetting:
     """Data, start and reduced flows for the checks.
 
     Attributes
@@ -94,13 +94,13 @@ class Setting:
         return yz.integrate(self.flow(attention), t_end=end, times=times)
 
 
-def random_contexts(name: str, n: int, tokens: int, n_units: int, *, seed: int, **more: object) -> Setting:
+def random_contexts(name: str, n: int, tokens: int, n_units: int, *, seed: int, **more: object) -> JomaSetting:
     """Contexts with exponential counts and two next tokens, by the halves of a random linear function."""
     rng = np.random.default_rng(seed)
     x = rng.exponential(size=(n, tokens))
     scores = x @ rng.standard_normal(tokens)
     targets = scores > np.median(scores)
-    return Setting(
+    return JomaSetting(
         name,
         tuple(map(tuple, x.tolist())),
         tuple(targets.astype(int).tolist()),
@@ -110,39 +110,40 @@ def random_contexts(name: str, n: int, tokens: int, n_units: int, *, seed: int, 
     )
 
 
-def alike(name: str, n: int, tokens: int, n_units: int, *, seed: int) -> Setting:
+def alike(name: str, n: int, tokens: int, n_units: int, *, seed: int) -> JomaSetting:
     """Contexts that differ by a hundredth, three quarters with one next token; attention hardly moves to the end."""
     rng = np.random.default_rng(seed)
     x = rng.exponential(size=tokens) * (1 + 0.01 * rng.standard_normal((n, tokens)))
     targets = (np.arange(n) % 4 == 0).astype(int)
     shown = tuple(map(tuple, x.tolist()))
-    return Setting(name, shown, tuple(targets.tolist()), n_units, activation="softplus", t_end=1.0, seed=seed)
+    return JomaSetting(name, shown, tuple(targets.tolist()), n_units, activation="softplus", t_end=1.0, seed=seed)
 
 
-def of_classes(name: str, classes: yz.SequenceClasses, n_units: int, **more: object) -> Setting:
+def of_classes(name: str, classes: yz.SequenceClasses, n_units: int, **more: object) -> JomaSetting:
     """Scan and Snap's classes with one query, in the limit T -> infinity."""
     bags = classes.population()
     x = np.zeros((len(bags), bags.n_tokens))
     x[bags.owner, bags.token] = bags.count
     x /= x.sum(axis=1, keepdims=True)
-    return Setting(name, tuple(map(tuple, x.tolist())), tuple(bags.target.tolist()), n_units, of_classes=True, **more)  # type: ignore[arg-type]
+    contexts, targets = tuple(map(tuple, x.tolist())), tuple(bags.target.tolist())
+    return JomaSetting(name, contexts, targets, n_units, of_classes=True, **more)  # type: ignore[arg-type]
 
 
-def trained_classes(activation: str, *, scale: float = 0.1) -> Setting:
+def trained_classes(activation: str, *, scale: float = 0.1) -> JomaSetting:
     """Three of Scan and Snap's classes with a common token, and eight units."""
     classes = yz.SequenceClasses.single_common_token(3, 8, common=1.0, distinct=[1.0, 0.6])
     shown = "ReLU" if activation == "relu" else activation
     return of_classes(f"Scan and Snap's classes, {shown}", classes, 8, activation=activation, t_end=60.0, scale=scale)
 
 
-def drawn_classes(seed: int) -> Setting:
+def drawn_classes(seed: int) -> JomaSetting:
     """`trained_classes` with random shares of the common token, from 0.5 to 2, and of second tokens, from 0.2 to 1."""
     common, second = np.random.default_rng(seed).uniform([0.5, 0.2], [2.0, 1.0]).tolist()
     classes = yz.SequenceClasses.single_common_token(3, 8, common=common, distinct=[1.0, second])
     return of_classes(f"Scan and Snap's classes, draw {seed}", classes, 8, activation="softplus", seed=seed)
 
 
-def settings(*, quick: bool) -> list[Setting]:
+def settings(*, quick: bool) -> list[JomaSetting]:
     """Random contexts of several sizes, and Scan and Snap's classes with ReLU and softplus."""
     chosen = [
         # Attention turns at t = 145.

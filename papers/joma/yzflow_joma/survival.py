@@ -17,7 +17,7 @@ import yzflow as yz
 from dynamics import Optimizer, Schedule
 from yzflow.audits.options import Correction, Option, Room
 from yzflow_joma.flows import JointFlow, SampledFlow
-from yzflow_joma.settings import PAPER, RATE, SHORT, Setting, alike, random_contexts, trained_classes
+from yzflow_joma.settings import PAPER, RATE, SHORT, JomaSetting, alike, random_contexts, trained_classes
 
 FLOWS = ("full flow, linear", "full flow, exp", "full flow, softmax")
 ALL = (*FLOWS, "SGD")
@@ -40,7 +40,7 @@ class One(SampledFlow):
 
 
 def _train(
-    setting: Setting,
+    setting: JomaSetting,
     level: str,
     seed: int,
     *,
@@ -73,16 +73,16 @@ def _row(
 ) -> Option:
     """An option whose runs train by `_train`; ``changed`` are fields of the setting."""
 
-    def adapted(setting: Setting) -> Setting:
+    def adapted(setting: JomaSetting) -> JomaSetting:
         return replace(setting, **(changed or {}))
 
-    def simulate(setting: Setting, level: str, seed: int) -> yz.Run:
+    def simulate(setting: JomaSetting, level: str, seed: int) -> yz.Run:
         return _train(adapted(setting), level, seed, **training)
 
     return Option(name, text, simulate, levels, adapted, corrected)
 
 
-def _undecayed(setting: Setting, level: str) -> Correction | None:
+def _undecayed(setting: JomaSetting, level: str) -> Correction | None:
     """Correction for decay: for linear attention, z^2 - sum v^2 falls like e^{-2 decay t}; None for other kinds."""
 
     def view(dataset: xr.Dataset) -> xr.Dataset:
@@ -92,7 +92,7 @@ def _undecayed(setting: Setting, level: str) -> Correction | None:
     return Correction(setting, view) if level == FLOWS[0] else None
 
 
-def _rescaled(setting: Setting, level: str) -> Correction:
+def _rescaled(setting: JomaSetting, level: str) -> Correction:
     """Correction for a separate rate of z: z is divided by its rate, or by the rate's root for linear attention."""
     power = 0.5 if level == FLOWS[0] else 1.0
     return Correction(setting, lambda dataset: dataset.assign(z=dataset["z"] / _SLOWER**power))
@@ -127,7 +127,7 @@ OPTIONS = (
 )
 
 
-def _settings(*, quick: bool) -> list[Setting]:
+def _settings(*, quick: bool) -> list[JomaSetting]:
     """Settings of the table. The first is inside the assumption for softmax, the others are outside."""
     chosen = [
         replace(alike("40 contexts alike", 40, 6, 4, seed=4), t_end=20.0),

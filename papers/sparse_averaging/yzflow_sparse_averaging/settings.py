@@ -11,7 +11,7 @@ PAPER = "Sparse averaging"
 
 
 @dataclass(frozen=True)
-class Setting:
+class AveragingSetting:
     """Sizes of the tasks.
 
     Attributes
@@ -44,15 +44,15 @@ class Setting:
         raise checks.reject("level", "be left to formulas, since nothing is simulated", repr(level))
 
 
-def settings(*, quick: bool) -> list[Setting]:
+def settings(*, quick: bool) -> list[AveragingSetting]:
     """Small and large inputs; M = 2, where every residue is its own inverse."""
     chosen = [
-        Setting("N = 40, q = 3, M = 101", 40, 3, 101, bits=4, root=2),
-        Setting("M = 2: N = 12, q = 1", 12, 1, 2, bits=2, root=1),
+        AveragingSetting("N = 40, q = 3, M = 101", 40, 3, 101, bits=4, root=2),
+        AveragingSetting("M = 2: N = 12, q = 1", 12, 1, 2, bits=2, root=1),
     ]
     if not quick:
         chosen += [
-            Setting("N = 512, q = 8, M = 10,007", 512, 8, 10_007, bits=6, root=3),
-            Setting("N = 4096, q = 16, M = 1,000,003", 4096, 16, 1_000_003, bits=5, root=4),
+            AveragingSetting("N = 512, q = 8, M = 10,007", 512, 8, 10_007, bits=6, root=3),
+            AveragingSetting("N = 4096, q = 16, M = 1,000,003", 4096, 16, 1_000_003, bits=5, root=4),
         ]
     return chosen

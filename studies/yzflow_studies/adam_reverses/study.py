@@ -144,7 +144,7 @@ def first_slopes(size: Size) -> tuple[float, np.ndarray]:
 
 
 @dataclass(frozen=True, eq=False)
-class Steps:
+class RecordedSteps:
     """Before each step and at the end: Z (step, tokens), Y (step, tokens, K + 1), loss (step).
 
     The last column of Y is that of each next token that never occurs.
@@ -164,7 +164,7 @@ def trained_apart(
     eta_z: float,
     steps: int,
     start: tuple[np.ndarray, np.ndarray] | None = None,
-) -> Steps:
+) -> RecordedSteps:
     """Population training with an optimizer of its own for each of Y and Z: "plain", "adam", or "none", which holds it.
 
     Full gradients of Lemma 1 (3). ``start`` is (Z, Y); default zero.
@@ -202,7 +202,7 @@ def trained_apart(
                 )
             if way != "none":
                 W += rate * slope
-    return Steps(*(np.array(part) for part in zip(*kept, strict=True)))
+    return RecordedSteps(*(np.array(part) for part in zip(*kept, strict=True)))
 
 
 def row_spread(size: Size, Y: np.ndarray) -> float:
@@ -214,7 +214,7 @@ def row_spread(size: Size, Y: np.ndarray) -> float:
 _RATES = {"plain": (1.0, 0.1), "adam": (0.01, 0.001)}  # eta_Y, eta_Z of each way: their ratio is that of one setting
 
 
-def crossed(size: Size, *, steps: int = 600) -> dict[tuple[str, str], Steps]:
+def crossed(size: Size, *, steps: int = 600) -> dict[tuple[str, str], RecordedSteps]:
     """Training with each of plain steps and Adam for Y (first) and for Z (second), eta_Z/eta_Y = 0.1 within a way."""
     return {
         (y, z): trained_apart(size, y=y, z=z, eta_y=_RATES[y][0], eta_z=_RATES[z][1], steps=steps)

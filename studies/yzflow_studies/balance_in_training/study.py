@@ -44,7 +44,7 @@ PREFIXES = 8  # longest brackets of the prefixes on which the loss is exact
 _FORMAT = "yzflow-balance-in-training-1"
 
 
-class Cell(NamedTuple):
+class LayerKind(NamedTuple):
     """A kind of layer.
 
     Attributes
@@ -63,12 +63,12 @@ class Cell(NamedTuple):
 
 
 CELLS = {
-    "free": Cell({}, flow_until=200.0),
-    "uniform": Cell({}, uniform=True, flow_until=50.0),
-    "one-hot (19)": Cell({"embedding": "one-hot"}, flow_until=200.0),
-    "type and depth (20)": Cell({"embedding": "type and depth"}, flow_until=50.0),
-    "type and angle (21)": Cell({"embedding": "type and angle"}, flow_until=50.0),
-    "feed-forward": Cell({"hidden": 128}),
+    "free": LayerKind({}, flow_until=200.0),
+    "uniform": LayerKind({}, uniform=True, flow_until=50.0),
+    "one-hot (19)": LayerKind({"embedding": "one-hot"}, flow_until=200.0),
+    "type and depth (20)": LayerKind({"embedding": "type and depth"}, flow_until=50.0),
+    "type and angle (21)": LayerKind({"embedding": "type and angle"}, flow_until=50.0),
+    "feed-forward": LayerKind({"hidden": 128}),
 }
 
 HYPOTHESES = (
@@ -123,7 +123,7 @@ def layers(run: Trajectory, times: Sequence[float]) -> list[Layer]:
 
 
 def train(
-    cell: Cell, level: str, seed: int, *, times: Sequence[int] = TIMES, samples: dyck.Data, flow_prefixes: Bags
+    cell: LayerKind, level: str, seed: int, *, times: Sequence[int] = TIMES, samples: dyck.Data, flow_prefixes: Bags
 ) -> dict[float, Layer]:
     """One run: the layers by time, from the start that the seed decides, the same at both levels.
 
@@ -152,7 +152,7 @@ def train(
 
 def followed(
     *,
-    cells: Mapping[str, Cell] | None = None,
+    cells: Mapping[str, LayerKind] | None = None,
     seeds: Sequence[int] = SEEDS,
     times: Sequence[int] = TIMES,
     samples: dyck.Data | None = None,
@@ -192,7 +192,7 @@ def followed(
 
     parts = []
     for name, cell in cells.items():
-        checks.instance("cells", cell, Cell)
+        checks.instance("cells", cell, LayerKind)
         row = []
         for level in LEVELS if cell.flow_until else ("SGD",):
             runs = []

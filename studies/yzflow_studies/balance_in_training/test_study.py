@@ -14,9 +14,9 @@ from yzflow_studies.balance_in_training import study
 
 TIMES = (0, 2, 4)
 CELLS = {
-    "free": study.Cell({}, flow_until=4.0),
-    "uniform": study.Cell({}, uniform=True),
-    "type and depth (20)": study.Cell({"embedding": "type and depth"}, flow_until=2.0),
+    "free": study.LayerKind({}, flow_until=4.0),
+    "uniform": study.LayerKind({}, uniform=True),
+    "type and depth (20)": study.LayerKind({"embedding": "type and depth"}, flow_until=2.0),
 }
 
 

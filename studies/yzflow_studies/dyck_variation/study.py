@@ -43,7 +43,7 @@ GPT2_SCALE = 0.02  # standard deviation of every matrix at the start of a GPT-2
 
 
 @dataclass(frozen=True)
-class Setting:
+class VariationSetting:
     """How transformers are trained; the defaults are those that `ordinary_dyck` published.
 
     Attributes
@@ -74,17 +74,17 @@ class Setting:
     scale: float | None = None
 
 
-BASE = Setting("as published")
+BASE = VariationSetting("as published")
 TRAINED = (
-    Setting("width 64", width=64),
-    Setting("feed-forward part of 32", mlp_width=32),
-    Setting("linear positions", positions="linear"),
-    Setting("Adam at 3e-4", eta=3e-4),
-    Setting("2000 steps", steps=2000),
-    Setting("40,000 words", n_train=40_000),
-    Setting("start at scale 0.02", scale=GPT2_SCALE),
+    VariationSetting("width 64", width=64),
+    VariationSetting("feed-forward part of 32", mlp_width=32),
+    VariationSetting("linear positions", positions="linear"),
+    VariationSetting("Adam at 3e-4", eta=3e-4),
+    VariationSetting("2000 steps", steps=2000),
+    VariationSetting("40,000 words", n_train=40_000),
+    VariationSetting("start at scale 0.02", scale=GPT2_SCALE),
 )
-CONVERGED = Setting("Adam at 3e-4, 4500 steps", eta=3e-4, steps=4500)  # no factor: until nearly right
+CONVERGED = VariationSetting("Adam at 3e-4, 4500 steps", eta=3e-4, steps=4500)  # no factor: until nearly right
 MEASURED = ("mean of both layers", "word of pure nests")  # read off the runs of `BASE`
 FACTORS = (*(setting.name for setting in TRAINED), *MEASURED)
 
@@ -97,7 +97,7 @@ def probes(language: DyckLanguage) -> np.ndarray:
     return np.insert(words, 0, language.n_brackets, axis=1)
 
 
-def architecture(setting: Setting, language: DyckLanguage) -> Architecture:
+def architecture(setting: VariationSetting, language: DyckLanguage) -> Architecture:
     """A GPT of two layers and one head, as `yzflow_studies.ordinary_dyck.deep` trains it, by the setting."""
     deep = distributions.bring("yzflow_deep")
 
@@ -122,7 +122,7 @@ def scaled_start(architecture: Architecture, scale: float, seed: int) -> Transfo
 
 
 def trained(
-    setting: Setting,
+    setting: VariationSetting,
     seeds: Sequence[int],
     *,
     language: DyckLanguage = dyck.LANGUAGE,
@@ -136,7 +136,7 @@ def trained(
 
     Parameters
     ----------
-    setting : Setting
+    setting : VariationSetting
     seeds : sequence of int
     language : DyckLanguage
     batch_size, n_test, data_seed : int
@@ -153,7 +153,7 @@ def trained(
     """
     deep = distributions.bring("yzflow_deep")
 
-    checks.instance("setting", setting, Setting)
+    checks.instance("setting", setting, VariationSetting)
     shape = architecture(setting, language)
     samples = deep_dyck.data(language, n=setting.n_train, seed=data_seed)
     alike = [list(seeds)] if setting.scale is None else [[seed] for seed in seeds]
@@ -178,7 +178,7 @@ def trained(
 
 def table(
     *,
-    settings: Sequence[Setting] = (BASE, *TRAINED),
+    settings: Sequence[VariationSetting] = (BASE, *TRAINED),
     n_base: int = N_BASE,
     n_seeds: int = N_SEEDS,
     first_seed: int = FIRST_SEED,
@@ -348,7 +348,10 @@ def _claims(runs: xr.Dataset) -> str:
 def _runs(effort: Effort) -> xr.Dataset:
     few: dict[str, Any] = {}
     if effort.quick:  # two compilations, which take most of the time
-        short = [Setting(one.name, one.width, one.mlp_width, steps=20, n_train=500) for one in (BASE, TRAINED[1])]
+        short = [
+            VariationSetting(base.name, base.width, base.mlp_width, steps=20, n_train=500)
+            for base in (BASE, TRAINED[1])
+        ]
         few = {"settings": short, "n_base": 3, "n_seeds": 3, "first_seed": 1, "n_test": 50, "batch_size": 8}
     store = effort.store if isinstance(effort.store, (str, os.PathLike)) else None
     return table(store=store, progress=effort.progress, **few)

@@ -167,13 +167,13 @@ def test_a_start_at_gpt2_s_scale_and_runs_that_go_on(tmp_path):
     import yzflow_deep as deep
 
     language = DyckLanguage(2, 3)
-    shape = study.architecture(study.Setting("x", width=64), language)
+    shape = study.architecture(study.VariationSetting("x", width=64), language)
     start, usual = study.scaled_start(shape, 0.02, 3), deep.Transformer(shape, 3)
     for name in ("query", "value", "output"):
         np.testing.assert_allclose(np.std(getattr(start.blocks[1], name)), 0.02, rtol=0.05)
     np.testing.assert_allclose(np.std(start.blocks[0].down[0]), 0.02, rtol=0.05)
     np.testing.assert_array_equal(start.embedding, usual.embedding)
-    few = study.Setting("few", steps=6, n_train=200, scale=0.02)
+    few = study.VariationSetting("few", steps=6, n_train=200, scale=0.02)
     size = {"language": language, "n_test": 30, "batch_size": 4, "store": tmp_path}
     one = study.trained(few, [1, 2], **size)
     assert len(list(tmp_path.glob("few-6-*.npz"))) == 2

@@ -18,7 +18,7 @@ from yzflow_studies.learning_match.tasks import MATCH_LEARNING
 
 
 @dataclass(frozen=True)
-class Cell:
+class TrainedUnit:
     """A unit and a task: what one line of the figure is trained on.
 
     Attributes
@@ -39,15 +39,15 @@ class Cell:
 
 
 CELLS = {
-    "Match2, one layer, size of the construction": Cell("one layer", 2, 3),
-    "Match2, one layer": Cell("one layer", 2, 16, 3),
-    "Match2, two layers": Cell("two layers", 2, 16, 3, True, sizes=(8,)),
-    "Match3, one layer": Cell("one layer", 3, 16, 3, sizes=(8, 16, 32)),
-    "Match3, two layers": Cell("two layers", 3, 16, 3, True, sizes=(8,)),
-    "Match3, third order, size of the construction": Cell("third order", 3, 4, sizes=(8,)),
-    "Match3, third order": Cell("third order", 3, 32, sizes=(8, 16)),
-    "Match2, from the construction": Cell("one layer", 2, 3, init="construction", sizes=(8,)),
-    "Match3, from the construction": Cell("third order", 3, 4, init="construction", sizes=(8, 16)),
+    "Match2, one layer, size of the construction": TrainedUnit("one layer", 2, 3),
+    "Match2, one layer": TrainedUnit("one layer", 2, 16, 3),
+    "Match2, two layers": TrainedUnit("two layers", 2, 16, 3, True, sizes=(8,)),
+    "Match3, one layer": TrainedUnit("one layer", 3, 16, 3, sizes=(8, 16, 32)),
+    "Match3, two layers": TrainedUnit("two layers", 3, 16, 3, True, sizes=(8,)),
+    "Match3, third order, size of the construction": TrainedUnit("third order", 3, 4, sizes=(8,)),
+    "Match3, third order": TrainedUnit("third order", 3, 32, sizes=(8, 16)),
+    "Match2, from the construction": TrainedUnit("one layer", 2, 3, init="construction", sizes=(8,)),
+    "Match3, from the construction": TrainedUnit("third order", 3, 4, init="construction", sizes=(8, 16)),
 }
 
 

@@ -196,7 +196,7 @@ def test_pairs_are_learnt_and_a_construction_stays():
 def test_a_sweep_of_runs_goes_on_where_it_was(tmp_path):
     options = {"sizes": (6,), "cells": ("Match3, one layer",), "seeds": 2, "steps": 25, "threads": 1}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(cells.CELLS, "Match3, one layer", cells.Cell("one layer", 3, 3, sizes=(6,)))
+        patch.setitem(cells.CELLS, "Match3, one layer", cells.TrainedUnit("one layer", 3, 3, sizes=(6,)))
         whole = cells.learning(store=tmp_path / "runs", **options)
         patch.setattr("yzflow.sweeps.sweep._run", None)  # nothing is trained again
         xr.testing.assert_identical(cells.learning(store=tmp_path / "runs", **options), whole)
@@ -295,7 +295,7 @@ def test_the_caption_follows_the_data():
     lost["loss"][2] = 0.5 * lost["constant_loss"][2]
     assert "at a construction: 0.500 (Match3, from the construction, N = 8)" in entry.claims(lost)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(cells.CELLS, "Match3, one layer", cells.Cell("one layer", 3, 1))
+        patch.setitem(cells.CELLS, "Match3, one layer", cells.TrainedUnit("one layer", 3, 1))
         patch.setattr("yzflow_studies.learning_match.study._SINGLE_BITS", 8)
         assert "The lower bound excludes the one layer" in entry.claims(synthetic(0.7))
 

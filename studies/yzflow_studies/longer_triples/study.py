@@ -53,7 +53,7 @@ LATER: dict[str, dict[str, Any]] = {
 }
 
 
-class Claim(NamedTuple):
+class SeedClaim(NamedTuple):
     """A claim about each seed at the end of training, and where it is read."""
 
     says: str
@@ -68,30 +68,32 @@ def share(end: xr.Dataset) -> xr.DataArray:
 
 
 CLAIMS = {
-    "T1": Claim("one layer tells no triples apart", "one layer, ten times", lambda end: end["triple_area"] < CHANCE),
-    "T2": Claim("nor after a curriculum", "one layer, curriculum", lambda end: end["triple_area"] < CHANCE),
-    "T3": Claim(
+    "T1": SeedClaim(
+        "one layer tells no triples apart", "one layer, ten times", lambda end: end["triple_area"] < CHANCE
+    ),
+    "T2": SeedClaim("nor after a curriculum", "one layer, curriculum", lambda end: end["triple_area"] < CHANCE),
+    "T3": SeedClaim(
         "nor does the third-order unit after one", "third order, curriculum", lambda end: end["triple_area"] < CHANCE
     ),
-    "T4": Claim(
+    "T4": SeedClaim(
         "ten frequencies are kept from a tenth off",
         "near frequencies",
         lambda end: share(end) < LEARNT,
         {"distance": 0.1},
     ),
-    "T5": Claim(
+    "T5": SeedClaim(
         "and lost from twice their size off",
         "near frequencies",
         lambda end: share(end) > LEARNT,
         {"distance": 2.0},
     ),
-    "T6": Claim(
+    "T6": SeedClaim(
         "one frequency is lost from a thousandth off",
         "near one frequency",
         lambda end: share(end) > LEARNT,
         {"distance": 1e-3},
     ),
-    "E1": Claim("three equal tokens are learnt", "three equal", lambda end: share(end) < LEARNT, {"n_tokens": 32}),
+    "E1": SeedClaim("three equal tokens are learnt", "three equal", lambda end: share(end) < LEARNT, {"n_tokens": 32}),
 }
 
 

@@ -30,7 +30,7 @@ LEARNT = 0.1  # of the distance, whose largest value is 2
 SIZES = {"small": (100, 8), "large": (200, 16)}  # N and q
 
 
-class Cell(NamedTuple):
+class UnitSizes(NamedTuple):
     """A unit that is trained at these sizes, with these m, for these steps."""
 
     query: str
@@ -40,10 +40,10 @@ class Cell(NamedTuple):
 
 
 CELLS = {
-    "linear": Cell("linear", "small", (37, 74, 98, 99), 5000),
-    "perceptron": Cell("perceptron", "small", (74,), 5000),
-    "perceptron, longer": Cell("perceptron", "small", (74,), 10_000),
-    "linear, N = 200": Cell("linear", "large", (198, 199), 2000),
+    "linear": UnitSizes("linear", "small", (37, 74, 98, 99), 5000),
+    "perceptron": UnitSizes("perceptron", "small", (74,), 5000),
+    "perceptron, longer": UnitSizes("perceptron", "small", (74,), 10_000),
+    "linear, N = 200": UnitSizes("linear", "large", (198, 199), 2000),
 }
 HYPOTHESES = {
     "H1": Hypothesis("H1", "N = 100, q = 8: a linear query of m = N - 1 learns, on every set", LEARNT, False),
@@ -58,7 +58,7 @@ HYPOTHESES = {
 
 def learning(
     *,
-    cells: dict[str, Cell] | None = None,
+    cells: dict[str, UnitSizes] | None = None,
     seeds: Sequence[int] = SEEDS,
     store: str | os.PathLike | Store | None = None,
     progress: bool = False,

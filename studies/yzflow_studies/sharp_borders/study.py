@@ -21,7 +21,7 @@ from dynamics import Layer, SequenceClasses, gradient_flow
 from theory import attention, decoder
 from theory.scan_and_snap import bounds, centred
 from theory.statements import Check, Statement
-from yzflow.fuzzing.blocks import BLOCK, Asked, draw_block
+from yzflow.fuzzing.blocks import BLOCK, Question, draw_block
 from yzflow.fuzzing.choosing import Choose
 
 ROUNDING = 1e-9
@@ -62,7 +62,7 @@ class Border:
 
 
 @dataclass(frozen=True)
-class Drawing(Asked):
+class Drawing(Question):
     """The question of a campaign whose settings are those of a border, and not those of the paper."""
 
     draw: Callable[[Choose], dict[str, Any]] = lambda choose: {}

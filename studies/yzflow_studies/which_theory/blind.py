@@ -174,7 +174,7 @@ def recorded(run: Mapping[str, Any], *, shuffled: bool = False) -> Recording:
         optimizer = torch.optim.SGD(groups, lr=1.0, momentum=run["momentum"], weight_decay=run["weight decay"])
     told: dict[str, Any] = {"attention": models.attention_of_layer, "logits": models.Layer.forward}
     told |= {"rates": (run["eta_y"], run["eta_z"]), "parts": ["a residual link"] if run["residual"] else []}
-    training = models.Run(model, source, told, optimizer, False)
+    training = models.WatchedModel(model, source, told, optimizer, False)
     return models.train(training, steps=STEPS, batch=BATCH, seed=run["seed"], probe=PROBE)
 
 

@@ -193,7 +193,7 @@ class Attention(torch.nn.Module):
         return self.decoder(x)
 
 
-class Run(NamedTuple):
+class WatchedModel(NamedTuple):
     """A model with what `yzflow.watch` is told of it, its optimizer, and a loss of sequences (n, T + 1)."""
 
     model: torch.nn.Module
@@ -210,7 +210,7 @@ def source_of(setting: dict[str, Any], *, shuffled: bool = False) -> Population 
     return Population(population(setting["population"]), setting["length"], shuffled=shuffled)
 
 
-def of_layer(source: Population | Text, setting: dict[str, Any]) -> Run:
+def of_layer(source: Population | Text, setting: dict[str, Any]) -> WatchedModel:
     """The paper's layer, with rates of its own for Y and Z, or with embeddings that train at one rate."""
     width = SIZES[setting["size"]]["width"] if setting["kind"] == "embedding" else None
     model = Layer(source, width=width, bias=setting["bias"], residual=setting["residual"])
@@ -222,7 +222,7 @@ def of_layer(source: Population | Text, setting: dict[str, Any]) -> Run:
         rates, groups = model.rates(setting["rate"]), [{"params": model.parameters(), "lr": setting["rate"]}]
     told = {"attention": attention_of_layer, "logits": Layer.forward, "rates": rates}
     told["parts"] = ["a residual link"] if setting["residual"] else []
-    return Run(model, source, told, _optimizer(groups, setting), False)
+    return WatchedModel(model, source, told, _optimizer(groups, setting), False)
 
 
 def _optimizer(groups: Any, setting: dict[str, Any]) -> torch.optim.Optimizer:
@@ -231,7 +231,7 @@ def _optimizer(groups: Any, setting: dict[str, Any]) -> torch.optim.Optimizer:
     return torch.optim.SGD(groups, lr=1.0, momentum=setting["momentum"])
 
 
-def made(setting: dict[str, Any], *, shuffled: bool = False) -> Run:
+def made(setting: dict[str, Any], *, shuffled: bool = False) -> WatchedModel:
     """A setting's model before training, from the setting's seed."""
     torch.manual_seed(setting["seed"])
     source = source_of(setting, shuffled=shuffled)
@@ -253,10 +253,10 @@ def made(setting: dict[str, Any], *, shuffled: bool = False) -> Run:
         config = GPT2Config(**sizes, **drops)
         model = GPT2LMHeadModel(config)
     groups = [{"params": list(model.parameters()), "lr": setting["rate"]}]
-    return Run(model, source, {}, _optimizer(groups, setting), text)
+    return WatchedModel(model, source, {}, _optimizer(groups, setting), text)
 
 
-def sequences(run: Run, n: int, rng: np.random.Generator) -> np.ndarray:
+def sequences(run: WatchedModel, n: int, rng: np.random.Generator) -> np.ndarray:
     """Sequences with the numbers that the run's model has for tokens."""
     tokens = run.source.draw(n, rng)
     if isinstance(run.source, Text):
@@ -267,7 +267,7 @@ def sequences(run: Run, n: int, rng: np.random.Generator) -> np.ndarray:
     return tokens
 
 
-def train(run: Run, *, steps: int, batch: int, seed: int, probe: int | None = None) -> Recording:
+def train(run: WatchedModel, *, steps: int, batch: int, seed: int, probe: int | None = None) -> Recording:
     """The recording of a training, of ``steps`` steps on fresh sequences."""
     torch.set_num_threads(1)
     rng = np.random.default_rng([seed, 1])

@@ -45,7 +45,7 @@ SHUFFLED = 100  # settings that are trained with shuffled tokens, too: the first
 GROUPED = ("name", "kind", "text", "optimizer", "size", "length")
 
 
-class Claim(NamedTuple):
+class ScoreClaim(NamedTuple):
     """A theory's Brier score is below (or above) that of the best null, or of another theory, in a group of runs.
 
     Attributes
@@ -72,33 +72,33 @@ class Claim(NamedTuple):
 
 PAPER_S = {"kind": ("paper's",)}
 CLAIMS = (
-    Claim(
+    ScoreClaim(
         "H1",
         "inside its assumptions Scan and Snap foresees who gains better than the better null",
         "Scan and Snap", "", "rises", "half", PAPER_S,
     ),
-    Claim(
+    ScoreClaim(
         "H2",
         "inside its assumptions it foresees who leads better than the better null",
         "Scan and Snap", "", "leads", "half", PAPER_S,
     ),
-    Claim(
+    ScoreClaim(
         "H3",
         "on the paper's layer outside its assumptions, with SGD, it still foresees who gains better",
         "Scan and Snap", "", "rises", "half", {"kind": ("layer",), "optimizer": ("SGD",)},
     ),
-    Claim(
+    ScoreClaim(
         "H4",
         "on ordinary models it foresees who gains worse than the better null",
         "Scan and Snap", "", "rises", "half", {"kind": ORDINARY}, False,
     ),
-    Claim(
+    ScoreClaim(
         "H5",
         "with Adam on the paper's layer Adam's first step foresees who gains better than Scan and Snap",
         "Adam's first step", "Scan and Snap", "rises", "before the first step",
         {"kind": ("layer",), "optimizer": ("Adam",)},
     ),
-    Claim(
+    ScoreClaim(
         "H6",
         "with SGD on the paper's layer at T of 32 or less finite sequences foresee it better than Scan and Snap",
         "finite sequences", "Scan and Snap", "rises", "half",
@@ -341,7 +341,7 @@ def against(
     return difference(at["brier"].values, others, level=level)
 
 
-def of_claim(claim: Claim, scores: xr.Dataset) -> tuple[Found, str]:
+def of_claim(claim: ScoreClaim, scores: xr.Dataset) -> tuple[Found, str]:
     """Difference that a claim is about, on the settings as they are, and its verdict.
 
     "supported", "refuted" or "open".

@@ -102,7 +102,7 @@ def from_drift(runs: xr.Dataset) -> xr.DataArray:
     )
 
 
-class Cell(NamedTuple):
+class SummarisedRuns(NamedTuple):
     """The runs of all seeds with one kind of sequences and one weight of (22), summarised."""
 
     kind: str
@@ -116,7 +116,7 @@ class Cell(NamedTuple):
     drift_error: tuple[float, float]  # |predicted - measured|, mean and largest
 
 
-def summary(runs: xr.Dataset) -> list[Cell]:
+def summary(runs: xr.Dataset) -> list[SummarisedRuns]:
     """The numbers of each kind and weight of `trained`; intervals are over seeds."""
     measured, violation, drift = long_accuracy(runs), imbalance(runs), from_drift(runs)
     short = runs["accuracy"].sel(length="below 28", query="close", drop=True)
@@ -126,7 +126,7 @@ def summary(runs: xr.Dataset) -> list[Cell]:
         error = np.abs(drift - measured).sel(at)
         against = measured.sel(at, drop=True) - measured.sel(kind=kind).isel(contrast_weight=0, drop=True)
         cells.append(
-            Cell(
+            SummarisedRuns(
                 str(kind),
                 float(weight),
                 interval(short.sel(at)),

@@ -19,7 +19,7 @@ from theory.statements import REGISTER, Check, Statement
 from yzflow.audits import tried
 from yzflow.cli import main
 from yzflow.fuzzing import campaign
-from yzflow.fuzzing.blocks import Asked, draw_block
+from yzflow.fuzzing.blocks import Question, draw_block
 from yzflow.fuzzing.campaign import fuzz, replay
 from yzflow.fuzzing.choosing import Recorded
 
@@ -103,12 +103,12 @@ def test_a_violation_outside_is_made_again_outside_alone():
 @pytest.mark.slow
 def test_examples_depend_on_the_seed_alone(tmp_path):
     """In another process, with other modules at hand, and in a pool with a store: the same examples."""
-    asked = Asked(REGISTER["Scan and Snap: Corollary 2"], "theory flow")
+    asked = Question(REGISTER["Scan and Snap: Corollary 2"], "theory flow")
     here = [asdict(draw_block(asked, seed=3, number=number)) for number in (0, 1)]
     code = (
         "import json; from dataclasses import asdict; from theory.statements import REGISTER;"
-        "from yzflow.fuzzing.blocks import Asked, draw_block;"
-        "asked = Asked(REGISTER['Scan and Snap: Corollary 2'], 'theory flow');"
+        "from yzflow.fuzzing.blocks import Question, draw_block;"
+        "asked = Question(REGISTER['Scan and Snap: Corollary 2'], 'theory flow');"
         "print(json.dumps([asdict(draw_block(asked, seed=3, number=number)) for number in (0, 1)]))"
     )
     there = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, cwd=ROOT).stdout

@@ -480,8 +480,8 @@ def test_a_velocity_is_positive_from_zero_on_up_to_where_it_is_zero(end, expecte
     ctx.prec = 100
     flow = SimpleNamespace(field=lambda s: lambda x: [x[0] * 0 + 1, x[0] * 2 - x[0] * x[0] * 6])
     box = [arb(end / 2, end / 2), arb(0, 1)]
-    assert (verify_cell.Cell.from_zero(flow, [0.0, 1.0], [], box, end) > 0) is expected
-    assert verify_cell.Cell.from_zero(flow, [1.0, 0.0], [], box, end).is_nan()  # not zero at the start
+    assert (verify_cell.CheckedCell.from_zero(flow, [0.0, 1.0], [], box, end) > 0) is expected
+    assert verify_cell.CheckedCell.from_zero(flow, [1.0, 0.0], [], box, end).is_nan()  # not zero at the start
 
 
 FUNCTIONS = {

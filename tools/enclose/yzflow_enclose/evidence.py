@@ -6,7 +6,7 @@ import contextlib
 import os
 from typing import Any
 
-from theory.statements import Check, Enclosing, Setting
+from theory.statements import Check, Enclosing, SettingLike
 from yzflow.audits.enclosing import Decided, Enclose, EnclosedFlow
 from yzflow_enclose.enclosing import enclosed_again
 from yzflow_enclose.enclosure import Enclosure
@@ -15,7 +15,7 @@ from yzflow_enclose.enclosure import Enclosure
 class FlowsInBalls:
     """The enclosed flows of one setting, each made on first use; implements `theory.statements.Flows`."""
 
-    def __init__(self, setting: Setting, enclosing: Enclosing, how: Enclose):
+    def __init__(self, setting: SettingLike, enclosing: Enclosing, how: Enclose):
         self.setting = setting
         self.memo: dict = {}
         self.flows: dict[str, EnclosedFlow] = {}

@@ -93,7 +93,7 @@ class VectorField(ABC):
         return float(self.weights.max())
 
 
-class Field(VectorField):
+class PopulationField(VectorField):
     """Base of both readings of a population.
 
     Attributes
@@ -154,7 +154,7 @@ def surprise(logits: Series, multiplicity: Sequence[int], target: int) -> arb_se
     return (others + 1).log()
 
 
-class Symmetric(Field):
+class Symmetric(PopulationField):
     """K classes that differ only by the names of their distinct tokens.
 
     Every class has the common tokens with the same probabilities, and distinct tokens with the same probabilities as
@@ -291,7 +291,7 @@ class Symmetric(Field):
         return surprise(self._logits(state, f), self.multiplicity, 0) * self.class_weight * self.n_classes
 
 
-class General(Field):
+class General(PopulationField):
     """A population as it is: z for each pair of query and token that occur together, Y for each token that occurs.
 
     Columns of Y are the next tokens that occur, then one for the M - C others.
@@ -417,6 +417,6 @@ class General(Field):
         return total(term * p for term, p in zip(terms, self.bag_weights, strict=True))
 
 
-def field_of(settings: Mapping) -> Field:
+def field_of(settings: Mapping) -> PopulationField:
     """The field of settings from `read`, or from a certificate."""
     return {"symmetric": Symmetric, "general": General}[settings["kind"]](settings)

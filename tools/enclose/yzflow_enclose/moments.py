@@ -9,7 +9,7 @@ import numpy as np
 from flint import arb, arb_poly, arb_series
 
 from dynamics.support import checks
-from yzflow_enclose.fields import Field, features
+from yzflow_enclose.fields import PopulationField, features
 from yzflow_enclose.quantities import ORDER, Quantity, Span, checked_span
 from yzflow_enclose.reading import Reading
 from yzflow_enclose.states import FlowTube
@@ -229,7 +229,7 @@ class Moment:
 class Tube:
     """The steps, as enclosures of every variable and its velocity at any time."""
 
-    def __init__(self, field: Field, steps: Sequence[Step]):
+    def __init__(self, field: PopulationField, steps: Sequence[Step]):
         self._field = field
         self._steps = steps
         self._starts = np.array([step.start for step in steps])

@@ -14,7 +14,7 @@ from dynamics.support import checks, display
 from dynamics.support.canonical import canonical
 from dynamics.support.names import AXES, filled, given, shown
 from yzflow_enclose.canonical import bags_of, population
-from yzflow_enclose.fields import Field
+from yzflow_enclose.fields import PopulationField
 from yzflow_enclose.formulas import Recorder
 from yzflow_enclose.moments import Moment, Tube
 from yzflow_enclose.quantities import midpoint_and_radius
@@ -54,7 +54,7 @@ class OfPopulation:
         return found
 
     @property
-    def field(self) -> Field:
+    def field(self) -> PopulationField:
         return self.reading.field
 
     @property

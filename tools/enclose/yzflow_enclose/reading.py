@@ -11,7 +11,7 @@ import numpy as np
 from dynamics.bags import Bags
 from dynamics.support import checks
 from yzflow_enclose.canonical import in_order
-from yzflow_enclose.fields import Field, field_of
+from yzflow_enclose.fields import PopulationField, field_of
 
 # The most variables: a logarithmic norm costs as many evaluations of the field as there are variables. 127 of them take
 # 40 seconds of a core to t = 10,000 (50 bits).
@@ -37,7 +37,7 @@ class Reading:
         The label of each row of Z.
     settings : mapping
         The arguments of `fields.field_of`; a certificate's checker needs nothing else.
-    field : Field
+    field : PopulationField
     z_index : (queries, tokens) int
         Variable of each entry of Z; -1 for an entry that stays at zero.
     y_index : (tokens, columns) int
@@ -50,7 +50,7 @@ class Reading:
     bags: Bags
     query_tokens: np.ndarray
     settings: Mapping
-    field: Field
+    field: PopulationField
     z_index: np.ndarray
     y_index: np.ndarray
     x_index: np.ndarray

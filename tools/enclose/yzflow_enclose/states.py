@@ -69,7 +69,7 @@ def by_name(values: Sequence[Any], shapes: Shapes) -> dict[str, np.ndarray]:
     return found
 
 
-class States(Mapping[str, Balls]):
+class NamedBalls(Mapping[str, Balls]):
     """Named states as balls: ``states["v"][0]`` is a `Quantity`."""
 
     def __init__(self, values: Sequence[Quantity], shapes: Shapes):
@@ -108,12 +108,12 @@ class FlowMoment:
         self._span, self._variables = checks.instance("tube", tube, FlowTube).variables(self.start, self.end)
 
     @property
-    def state(self) -> States:
-        return States(self._variables[: self._count], self._shapes)
+    def state(self) -> NamedBalls:
+        return NamedBalls(self._variables[: self._count], self._shapes)
 
     @property
-    def velocity(self) -> States:
-        return States([value.rate for value in self._variables[: self._count]], self._shapes)
+    def velocity(self) -> NamedBalls:
+        return NamedBalls([value.rate for value in self._variables[: self._count]], self._shapes)
 
     @property
     def _count(self) -> int:

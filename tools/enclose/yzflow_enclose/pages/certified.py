@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from dynamics.support import checks
-from theory.statements import Check, Claiming, Enclosing, Setting, Statement
+from theory.statements import Check, Claiming, Enclosing, SettingLike, Statement
 from yzflow.audits import formulas
 from yzflow.audits.audit import settings
 from yzflow.audits.enclosing import Enclose
@@ -79,7 +79,7 @@ def certified(statement: Statement, path: str | os.PathLike) -> Certified:
     raise checks.reject("certificates", f"decide a claim of {statement.id} at one of its settings", os.fspath(path))
 
 
-def _levels(found: Enclosure, enclosing: Enclosing, setting: Setting) -> Iterator[str]:
+def _levels(found: Enclosure, enclosing: Enclosing, setting: SettingLike) -> Iterator[str]:
     """Levels at which a certificate is of a setting."""
     for level in enclosing.levels:
         asked = None if enclosing.question is None else enclosing.question(setting, level)
@@ -88,7 +88,7 @@ def _levels(found: Enclosure, enclosing: Enclosing, setting: Setting) -> Iterato
 
 
 def _decided(
-    statement: Statement, found: Enclosure, enclosing: Enclosing, setting: Setting, level: str
+    statement: Statement, found: Enclosure, enclosing: Enclosing, setting: SettingLike, level: str
 ) -> Iterator[str]:
     """Claims of a statement in a certificate of its setting, with their verdicts."""
     enclosing = replace(enclosing, levels=(level,), enclose=lambda *_, **__: found)

@@ -46,7 +46,7 @@ def remainder(degree: int, parts: int = 4) -> list:
     return [(b, (1 - a) ** degree - (1 - b) ** degree) for a, b in pairwise(ends)]
 
 
-class Cell:
+class CheckedCell:
     """The steps of a certificate of a cell, after the error of each was checked to stay within its radius."""
 
     def __init__(self, c: dict, W: list, steps: list):
@@ -232,7 +232,7 @@ def schema(c: dict) -> None:
         need(verdict is not False or until < told["time"] <= c["t_reached"], "a predicate's times")
 
 
-def cell_of(c: dict, arrays: dict, names: list) -> Cell:
+def cell_of(c: dict, arrays: dict, names: list) -> CheckedCell:
     """The steps of a certificate, each of them checked."""
     need(arrays.keys() == {"start", "end", "radius", "speed", "limbs", "weights"}, "arrays are missing, or others")
     shape, limbs = arrays["limbs"]
@@ -259,7 +259,7 @@ def cell_of(c: dict, arrays: dict, names: list) -> Cell:
     for _, _, radius, *_ in steps:
         within = all(arb(radius) / arb(w) <= e for w, e in zip(W, c["errors"], strict=True))
         need(within, "an error is larger than the claim says")
-    return Cell(c, [arb(w) for w in W], steps)
+    return CheckedCell(c, [arb(w) for w in W], steps)
 
 
 def check(c: dict, arrays: dict) -> list[str]:

@@ -8,7 +8,7 @@ from itertools import cycle
 from matplotlib.figure import Figure
 
 from dynamics.support import checks
-from yzflow.audits.tried import Row
+from yzflow.audits.tried import CampaignRow
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import CATEGORIES, canvas, styled
 from yzflow.papers.scan_and_snap.settings import PAPER
@@ -17,7 +17,7 @@ _FLOOR = 1e-6
 
 
 @styled
-def worst_margins(rows: Sequence[Row]) -> Figure:
+def worst_margins(rows: Sequence[CampaignRow]) -> Figure:
     """Largest share of its tolerance that an error of a statement takes in a campaign of the fuzzer, by level.
 
     Settings are drawn inside all assumptions, up to their borders. Right of the line at 1 a statement would be broken.
@@ -25,7 +25,7 @@ def worst_margins(rows: Sequence[Row]) -> Figure:
 
     Parameters
     ----------
-    rows : sequence of yzflow.audits.tried.Row
+    rows : sequence of yzflow.audits.tried.CampaignRow
         From `yzflow.audits.tried.load`, as ``yzflow fuzz --table`` writes them.
     """
     shown = sorted((row for row in rows if row.share > 0), key=lambda row: row.share)
@@ -48,7 +48,7 @@ def worst_margins(rows: Sequence[Row]) -> Figure:
     return figure
 
 
-def _counts(rows: Sequence[Row]) -> str:
+def _counts(rows: Sequence[CampaignRow]) -> str:
     """How many campaigns there are, of how many settings, and what they found."""
     broken = sum(row.violations > 0 for row in rows)
     worst = max(rows, key=lambda row: row.share)
@@ -59,7 +59,7 @@ def _counts(rows: Sequence[Row]) -> str:
     )
 
 
-def _published(effort: Effort) -> Sequence[Row]:
+def _published(effort: Effort) -> Sequence[CampaignRow]:
     from yzflow.papers.scan_and_snap.tried import TRIED
 
     return TRIED
