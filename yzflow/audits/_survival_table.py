@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -43,12 +44,8 @@ def table_of(
             counts[name][cell] = votes(errors, check.tolerance, reversible=check.reversible)
             p[name][cell] = sign_test(*counts[name][cell])
     decided = dict(zip(p, holm(np.stack(list(p.values()))), strict=True))
-    verdict = {}
-    for form, (error, late, from_, back) in {"plain": NUMBERS[:4], "corrected": NUMBERS[4:]}.items():
-        verdict[form] = np.full(why.shape, int(Fate.NOT_ASKED))
-        for cell in zip(*np.nonzero(why >= 0), strict=True):
-            verdict[form][cell] = _fate(cell, asked, why, end, is_drawn, cells, counts, decided, error, late, from_,
-                                         back)  # fmt: skip
+    judged = _Judged(asked, why, end, is_drawn, cells, counts, decided)
+    verdict = {"plain": judged.fates(*NUMBERS[:4]), "corrected": judged.fates(*NUMBERS[4:])}
     with np.errstate(all="ignore"):
         middle = {name: _median(cells[name]) for name in NUMBERS}
     texts = {option.name: option.text for option in room.options}
@@ -118,24 +115,47 @@ def _drawn_cells(why: np.ndarray, is_drawn: np.ndarray) -> Iterator[tuple[int, .
             yield cell
 
 
-def _fate(cell, asked, why, end, is_drawn, cells, counts, decided, error, late, from_, back) -> Fate:
-    """The verdict in one cell, on the printed or the corrected form."""
-    corrected = error.startswith("corrected")
-    if why[cell] != DEFINED:
-        return Fate.NOT_ASKED if corrected else Fate.UNDEFINED
-    if corrected and np.isnan(cells["corrected_from"][cell]).all() and np.isnan(cells[error][cell]).all():
-        return Fate.NOT_ASKED
-    check = asked[cell[0]].check
-    if is_drawn[cell[3]]:
-        return fate_of_votes(
-            tuple(counts[error][cell]), tuple(counts[late][cell]),
-            whole_decided=bool(decided[error][cell]), late_decided=bool(decided[late][cell]),
-            wrong=float(np.nanmedian(cells[late][cell])) if check.reversible else np.nan,
-        )  # fmt: skip
-    numbers = {name: float(cells[name][cell][0]) for name in (error, from_, back)}
-    return fate_of_run(
-        numbers[error], check.tolerance, holds_from=numbers[from_], reversed_from=numbers[back], end=end[cell[1:]]
-    )
+@dataclass(frozen=True)
+class _Judged:
+    """Errors, votes and decisions of all cells, as `table_of` makes them."""
+
+    asked: Sequence[Asked]
+    why: np.ndarray
+    end: np.ndarray
+    is_drawn: np.ndarray
+    cells: Mapping[str, np.ndarray]
+    counts: Mapping[str, np.ndarray]
+    decided: Mapping[str, np.ndarray]
+
+    def fates(self, error: str, late: str, holds_from: str, reversed_from: str) -> np.ndarray:
+        """The verdicts of all cells on one form, from the names of its four numbers."""
+        verdicts = np.full(self.why.shape, int(Fate.NOT_ASKED))
+        for cell in zip(*np.nonzero(self.why >= 0), strict=True):
+            verdicts[cell] = self._fate(cell, error, late, holds_from, reversed_from)
+        return verdicts
+
+    def _fate(self, cell: tuple[int, ...], error: str, late: str, holds_from: str, reversed_from: str) -> Fate:
+        corrected = error.startswith("corrected")
+        if self.why[cell] != DEFINED:
+            return Fate.NOT_ASKED if corrected else Fate.UNDEFINED
+        if corrected and np.isnan(self.cells[holds_from][cell]).all() and np.isnan(self.cells[error][cell]).all():
+            return Fate.NOT_ASKED
+        check = self.asked[cell[0]].check
+        if self.is_drawn[cell[3]]:
+            return fate_of_votes(
+                tuple(self.counts[error][cell]),
+                tuple(self.counts[late][cell]),
+                whole_decided=bool(self.decided[error][cell]),
+                late_decided=bool(self.decided[late][cell]),
+                wrong=float(np.nanmedian(self.cells[late][cell])) if check.reversible else np.nan,
+            )
+        return fate_of_run(
+            float(self.cells[error][cell][0]),
+            check.tolerance,
+            holds_from=float(self.cells[holds_from][cell][0]),
+            reversed_from=float(self.cells[reversed_from][cell][0]),
+            end=self.end[cell[1:]],
+        )
 
 
 def _median(values: np.ndarray) -> np.ndarray:

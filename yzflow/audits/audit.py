@@ -193,7 +193,7 @@ def measure(statement: Statement, check: Check, level: str, runs: Simulations, f
         corrected,
         check.tolerance,
         expected=inside and level in check.expected,
-        label=_label(statement, check, level, runs, error, decided),
+        label=_label(statement, check, level, runs, error=error, decided=decided),
         decided=decided,
         refuted=decided is not None and decided.refuted(runs.last(level)),
     )
@@ -220,7 +220,7 @@ def _error(check: Check, measured: Any) -> float:
 
 
 def _label(
-    statement: Statement, check: Check, level: str, runs: Simulations, error: float, decided: Decided | None
+    statement: Statement, check: Check, level: str, runs: Simulations, *, error: float, decided: Decided | None
 ) -> Label:
     """The label of one cell: from balls if they decide the claim over the whole run, else from the measured error."""
     where: dict[str, object] = {"level": level, "setting": runs.setting.name}

@@ -109,7 +109,7 @@ def fuzz(
             tried = (
                 _swept(question, sizes, seed, store=store, executor=executor, progress=progress)
                 if swept
-                else _drawn(question, sizes, seed, report, number / len(questions), 1 / len(questions))
+                else _drawn(question, sizes, seed, report, start=number / len(questions), width=1 / len(questions))
             )
             campaigns.append(_campaign(question, tried, "" if like is None else chosen.find(like).id))
     return FuzzReport(target.id, seed, tuple(campaigns))
@@ -137,7 +137,7 @@ def _statement(given: Any, level: str | None, like: str | Statement | None) -> S
     return Statement(model.paper, name, "A conjecture", "", "", assumptions=model.assumptions, checks=(check,))
 
 
-def _drawn(asked: Question, sizes: list[int], seed: int, report: Progress, start: float, width: float) -> list[Tried]:
+def _drawn(asked: Question, sizes: list[int], seed: int, report: Progress, *, start: float, width: float) -> list[Tried]:
     """The blocks one after the other; each moves the progress on, from ``start``."""
     blocks = []
     for number, size in enumerate(sizes):

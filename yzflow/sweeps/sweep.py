@@ -109,7 +109,7 @@ def sweep(
     missing = [cell for cell in range(plan.n) if not _recall(store, plan.identity(cell), cell, collector)]
     if missing:
         try:
-            _run(plan, pool, store, missing, collector, progress)
+            _run(plan, pool, store, missing, collector, progress=progress)
         finally:
             if plan.parts:
                 runs.remember_moved(plan.task, plan.parts, plan.words())
@@ -268,7 +268,7 @@ def _tell_changes(plan: _Plan, store: Store) -> None:
         warnings.warn(f"{plan.task.name} reads {', '.join(unseen)}: {rule}", stacklevel=5)
 
 
-def _run(plan: _Plan, pool: Workers, store: Store, missing: list[int], collector: Collector, progress: bool) -> None:
+def _run(plan: _Plan, pool: Workers, store: Store, missing: list[int], collector: Collector, *, progress: bool) -> None:
     """Run the missing cells; each result goes into the store as it arrives."""
     done = 0
     code = plan.task.code
