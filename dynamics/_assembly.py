@@ -16,7 +16,7 @@ from dynamics.bags import Bags
 from dynamics.fields.system import States
 from dynamics.layer import Layer, attention
 from dynamics.support import names
-from dynamics.support.checks import read_only
+from dynamics.support.checks import read_only, read_only_views
 from dynamics.support.limits import current
 from dynamics.support.provenance import provenance
 from dynamics.trajectory import EMBEDDING, FORMAT, Trajectory
@@ -190,7 +190,7 @@ class LargeRecord:
 
     def expected_loss(self, weights: Weights) -> float:
         """The loss at ``weights``."""
-        return self.problem.loss(Weights(*(read_only(array.view()) for array in weights)))
+        return self.problem.loss(Weights(*read_only_views(weights)))
 
     def add(self, time: float, Z: np.ndarray, loss: float) -> None:
         """Measure attention at the logits ``Z``."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dynamics._engine.sgd import together
-from dynamics._engine.sgd.run import CHECKED, DTYPES, Outcome, Run, checked, spawn
+from dynamics._engine.sgd.run import DTYPES, Outcome, Run, checked, spawn
 from dynamics._model.feed import Source, source_of
 from dynamics._model.objective import Objective
 from dynamics.bags import Bags, Data
@@ -238,9 +238,7 @@ def complete(arguments: Mapping[str, object], *, name: str = "arguments") -> dic
         if argument not in arguments:
             raise checks.reject(name, f"have the arguments {', '.join(_REQUIRED)}", f"none called {argument!r}")
     whole = _DEFAULTS | dict(arguments)
-    found = whole | {
-        key: value for key, value in checked(**{key: whole[key] for key in CHECKED}).items() if key in whole
-    }
+    found = whole | {name: value for name, value in checked(whole)[0].items() if name in whole}
     if isinstance(whole["optimizer"], Optimizer):
         found |= {name: whole[name] for name in ("optimizer", "momentum")}
     return found

@@ -152,7 +152,7 @@ def biased_sequences(
     """
     bags = population_of(data)
     n, positions = checks.integer("n", n, minimum=1), checks.integer("length", length, minimum=2) - 1
-    weight = position_weights(bias_of(position_bias), positions)
+    weight = position_weights(bias_of("position_bias", position_bias), positions)
     checks.fits_in_memory("n", 24 * n * min(positions, bags.n_tokens) + 24 * positions, "draw sequences")
     generator = checks.generator("rng", rng)
     drawn = np.sort(generator.choice(len(bags), size=n, p=bags.weight / bags.weight.sum()))

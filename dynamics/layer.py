@@ -17,7 +17,7 @@ from dynamics._model.problem import Problem, embed
 from dynamics._model.weights import Weights
 from dynamics.bags import Bags
 from dynamics.support import checks, display, names
-from dynamics.support.checks import read_only
+from dynamics.support.checks import read_only, read_only_views
 from dynamics.support.frozen import Frozen, changed
 
 if TYPE_CHECKING:
@@ -95,8 +95,7 @@ def attention_over_time(bags: Bags, Z: np.ndarray) -> np.ndarray:
     query = (bags.query + queries * time).ravel()
     indptr = np.append((bags.indptr[:-1] + entries * time).ravel(), times * entries)
     token, count = np.tile(bags.token, times), np.tile(bags.count.astype(Z.dtype, copy=False), times)
-    arguments = (read_only(array) for array in (query, indptr, token, count, Z.reshape(-1, tokens).view()))
-    kernels.attention(*arguments, shares.ravel())
+    kernels.attention(*read_only_views((query, indptr, token, count, Z.reshape(-1, tokens))), shares.ravel())
     return shares
 
 
@@ -358,7 +357,8 @@ class Layer(Frozen):
         if self.embedding is not None:
             embedding = self.embedding
             arrays = (None, self.Y, None, self.hidden, embedding.keys, embedding.queries, embedding.values)
-        return Weights(*(read_only(np.empty((0, 0), self.Y.dtype)) if array is None else array for array in arrays))
+        nothing = read_only(np.empty((0, 0), self.Y.dtype))
+        return Weights(*(nothing if array is None else array for array in arrays))
 
     def expand(self) -> Layer:
         """The same layer with a column of Y for every next token."""

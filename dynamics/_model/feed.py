@@ -3,26 +3,64 @@
 from __future__ import annotations
 
 import weakref
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from dynamics._model import sampling
+from dynamics._model import sampling as kernels
 from dynamics._model.batch import Batch
 from dynamics._model.objective import Objective
 from dynamics.bags import Bags, Data, population_of
 from dynamics.data.sequence_classes import SequenceClasses
 from dynamics.support import checks
-from dynamics.support.checks import read_only
+from dynamics.support.checks import read_only_views
 from dynamics.support.limits import current
 
 # The most steps in a call of the kernels, and numbers in their batches: these then stay in the processor's cache. Drawn
 # tokens count as multiplications.
 STEPS_A_CALL = 64
 _ENTRIES_A_CALL = 2**16
+# Tokens that a step may draw, in a kernel that Ctrl-C does not end.
+_MOST_DRAWN = 2**30
 
 
 Bias = float | tuple[float, ...]
 """Slope of a linear position bias, or a bias for each distance before the last contextual token."""
+
+
+def bias_of(name: str, position_bias: object) -> Bias:
+    """The argument ``position_bias``, checked: a slope b >= 0, or the biases at distance 0, 1, .."""
+    if np.ndim(position_bias) == 0:
+        return checks.non_negative(name, position_bias)
+    return tuple(checks.finite_array(name, position_bias, ndim=1).tolist())
+
+
+SAMPLING = {
+    "batch_size": checks.optional(partial(checks.integer, minimum=1)),
+    "length": checks.optional(partial(checks.integer, minimum=2)),
+    "position_bias": bias_of,
+    "replacement": checks.flag,
+}
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How batches are drawn from data, by arguments of `sgd`.
+
+    Raises
+    ------
+    ValueError
+        If an argument is invalid.
+    """
+
+    batch_size: int | None
+    length: int | None
+    position_bias: Bias
+    replacement: bool
+
+    def __post_init__(self) -> None:
+        vars(self).update(checks.each(SAMPLING, vars(self)))
 
 
 class Source:
@@ -32,31 +70,24 @@ class Source:
         self.draws_tokens = hasattr(data, "population")
         self.bags = bags = population_of(data)
         self.query_tokens: np.ndarray | None = getattr(data, "query_tokens", None)
-        self.token_tables = sampling.alias_tables(bags.indptr, bags.count, pairs=self.draws_tokens)
-        self.bag_tables = sampling.alias_tables(np.array([0, len(bags)]), bags.weight)
+        self.token_tables = kernels.alias_tables(bags.indptr, bags.count, pairs=self.draws_tokens)
+        self.bag_tables = kernels.alias_tables(np.array([0, len(bags)]), bags.weight)
 
-    def positions(self, batch_size: int | None, length: int | None, position_bias: Bias) -> int:
+    def positions(self, sampling: Sampling) -> int:
         """How many tokens to draw for each sequence; 0 if bags are used as they are."""
+        length = sampling.length
         if not self.draws_tokens:
             longest = np.add.reduceat(self.bags.count, self.bags.indptr[:-1]).max()
             if length is not None and longest > (length - 1) * (1 + 1e-9):
                 raise checks.reject("length", f"hold the query and the {longest:g} tokens of the longest bag", length)
-        elif batch_size is None and length is not None:
+        elif sampling.batch_size is None and length is not None:
             raise checks.reject("length", "be None when batch_size is None, which takes the whole population", length)
         elif length is not None:
             return length - 1
-        if np.any(position_bias):
-            raise checks.reject(
-                "position_bias", "be 0 without drawn sequences, for bags have no positions", position_bias
-            )
+        if np.any(sampling.position_bias):
+            rule = "be 0 without drawn sequences, for bags have no positions"
+            raise checks.reject("position_bias", rule, sampling.position_bias)
         return 0
-
-
-def bias_of(position_bias: object) -> Bias:
-    """The argument ``position_bias``, checked: a slope b >= 0, or the biases at distance 0, 1, .."""
-    if np.ndim(position_bias) == 0:
-        return checks.non_negative("position_bias", position_bias)
-    return tuple(checks.finite_array("position_bias", position_bias, ndim=1).tolist())
 
 
 def position_weights(position_bias: Bias, positions: int) -> np.ndarray:
@@ -97,9 +128,14 @@ def _insertion_tables(contrast: Bags | None, strength: np.floating) -> tuple:
         empty = np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.uint64)
         arrays = (nothing, nothing, np.empty(0, dtype=type(strength)), *empty)
     else:
-        tables = sampling.alias_tables(np.array([0, len(contrast)]), contrast.weight)[2:]
+        tables = kernels.alias_tables(np.array([0, len(contrast)]), contrast.weight)[2:]
         arrays = (contrast.indptr, contrast.token, contrast.count.astype(type(strength)), *tables)
-    return *(read_only(array) for array in arrays), strength
+    return *read_only_views(arrays), strength
+
+
+def _longest(bags: Bags) -> int:
+    """Tokens of the bag with most of them."""
+    return int(np.diff(bags.indptr).max())
 
 
 class Feed:
@@ -108,17 +144,14 @@ class Feed:
     Parameters
     ----------
     source : Source
+    sampling : Sampling
     objective : Objective
     random : (4,) uint64
         The state of the generator; moves on.
-    batch_size, length, position_bias
-        As in `sgd`.
     steps : int
         Most steps that are asked for at once.
     multiplicity : (columns,) int
         Multiplicity of the columns of Y; a step multiplies each entry of its batch with every column.
-    replacement : bool
-        True: each bag is drawn from all bags. False: from the bags that are left in this epoch.
     dtype : numpy dtype
         Precision of counts and weights.
 
@@ -137,52 +170,54 @@ class Feed:
     def __init__(
         self,
         source: Source,
+        sampling: Sampling,
         objective: Objective,
         random: np.ndarray,
         *,
-        batch_size: int | None,
-        length: int | None,
-        position_bias: Bias,
         steps: int,
         multiplicity: np.ndarray,
-        replacement: bool,
         dtype: np.dtype,
     ) -> None:
-        columns = multiplicity.size
-        contrast = objective.contrast
-        self.positions = positions = source.positions(batch_size, length, position_bias)
-        if positions and contrast is not None:
-            raise checks.reject("contrast", "be left out where sequences are drawn from a population", contrast)
-        self.source, self.random = source, random
-        self.position_weight = position_weights(position_bias, positions).astype(dtype)
+        self.source, self.sampling, self.random = source, sampling, random
+        contrast, columns = objective.contrast, multiplicity.size
+        self.positions = source.positions(sampling)
+        self._check(contrast)
+        self.position_weight = position_weights(sampling.position_bias, self.positions).astype(dtype)
         self.data = Batch.of(source.bags, dtype).smoothed(objective.label_smoothing, multiplicity)
-        self.deck = np.arange(0 if replacement else len(source.bags))
-        self._check_deck(batch_size)
         self.insertions = _insertion_tables(contrast, dtype.type(objective.contrast_weight))
-        self.drawn = batch_size is not None
-        if batch_size is None:
+        if sampling.batch_size is None:
             batch = self.data
             if contrast is not None:
-                batch = sampling.contrasted(batch, contrast, objective.contrast_weight)
+                batch = kernels.contrasted(batch, contrast, objective.contrast_weight)
             self.groups = np.array([batch.query.size])
             self.most = min(STEPS_A_CALL, 1 + current().work // (batch.count.size * columns))
             self.batches = Batch(*(np.array(array)[None] for array in batch))
         else:
-            self._allocate(batch_size, contrast, steps, columns, dtype)
+            self._allocate(sampling.batch_size, contrast, steps, columns, dtype)
 
-    def _check_deck(self, batch_size: int | None) -> None:
-        """Epochs without replacement draw each bag as often as every other."""
-        if self.deck.size and batch_size is None:
+    def _check(self, contrast: Bags | None) -> None:
+        """Refuse batches that need more memory than there is, steps that draw for minutes, and epochs of none."""
+        batch_size, positions, weight = self.sampling.batch_size, self.positions, self.source.bags.weight
+        if batch_size is not None:
+            entries = _longest(self.source.bags) + (0 if contrast is None else _longest(contrast))
+            checks.fits_in_memory("batch_size", 16 * batch_size * (entries + 3), "draw a batch")
+            checks.fits_in_memory("length", 24 * positions, "weigh positions")
+            if batch_size * positions > _MOST_DRAWN:
+                rule = f"leave at most {_MOST_DRAWN:,} tokens to draw a step"
+                raise checks.reject("length", rule, f"{batch_size * positions:,}")
+        if positions and contrast is not None:
+            raise checks.reject("contrast", "be left out where sequences are drawn from a population", contrast)
+        if self.sampling.replacement:
+            return
+        if batch_size is None:
             raise checks.reject("replacement", "be left out when batch_size is None, which draws nothing", False)
-        weight = self.source.bags.weight
-        if self.deck.size and np.ptp(weight) > 1e-9 * weight.max():
+        if np.ptp(weight) > 1e-9 * weight.max():
             rule = "be True where weights differ, for an epoch draws each bag once"
             raise checks.reject("replacement", rule, f"weights from {weight.min():g} to {weight.max():g}")
 
     def _allocate(self, batch_size: int, contrast: Bags | None, steps: int, columns: int, dtype: np.dtype) -> None:
-        bags = self.source.bags
-        longest = int(np.diff(bags.indptr).max())
-        each, extra = (1, 0) if contrast is None else (2, int(np.diff(contrast.indptr).max()))
+        n, longest = self.data.query.size, _longest(self.source.bags)
+        each, extra = (1, 0) if contrast is None else (2, _longest(contrast))
         entries = batch_size * (longest + extra)
         work = max(entries * columns, batch_size * self.position_weight.size)
         self.most = steps = min(STEPS_A_CALL, steps, 1 + _ENTRIES_A_CALL // entries, 1 + current().work // work)
@@ -198,19 +233,19 @@ class Feed:
             np.empty((steps, entries), dtype=np.int64),
             np.empty((steps, each * entries), dtype),
         )
-        drawn, tally = np.zeros((steps, batch_size), dtype=np.int64), np.zeros(len(bags), dtype=np.int64)
+        drawn, tally = np.zeros((steps, batch_size), dtype=np.int64), np.zeros(n, dtype=np.int64)
         bits, tallies = np.empty(batch_size, dtype=np.uint64), np.empty((2, longest), dtype=np.int64)
-        # The last entry counts the bags that were drawn in this epoch; after all bags a new epoch begins.
-        deck = np.append(self.deck, 0) if self.deck.size else self.deck
+        # Bags of an epoch, and how many of them were drawn; after all bags a new epoch begins.
+        deck = np.arange(0) if self.sampling.replacement else np.append(np.arange(n), 0)
         self._workspace = (drawn, tally, bits, tuple(tallies), deck)
 
     def draw(self, steps: int) -> np.ndarray:
         """Make the next ``steps`` batches; returns the number of groups of each."""
-        if not self.drawn:
+        if self.sampling.batch_size is None:
             return self.groups
         groups, source = self.groups[:steps], self.source
         tables = (source.bag_tables, source.token_tables, self.position_weight, self.insertions)
-        sampling.draw_batches(self.random, self.data, *tables, self._workspace, self.batches, groups)
+        kernels.draw_batches(self.random, self.data, *tables, self._workspace, self.batches, groups)
         return groups
 
     def shares(self, steps: int) -> np.ndarray:
@@ -219,7 +254,7 @@ class Feed:
         Draws the same bags as `draw`. If nothing is drawn, the shares are the weights of the bags.
         """
         n, dtype = self.data.query.size, self.data.count.dtype
-        if not self.drawn:
+        if self.sampling.batch_size is None:
             return np.broadcast_to(self.data.weight, (steps, n))
         self.draw(steps)
         drawn = self._workspace[0][:steps]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from dynamics._model.weights import Kind, Rule, Weights
+from dynamics._model.weights import Kind, Weights
 from dynamics.bags import Bags
 from dynamics.support import checks, raised
 from dynamics.support.origins import described
@@ -137,6 +137,7 @@ def checked_normalisation(value: object) -> None:
 
 
 _BARE = {criterion: Objective(criterion) for criterion in CRITERIA}
+PLAIN = _BARE["cross-entropy"]
 
 
 def bare(criterion: object) -> Objective:
@@ -147,17 +148,10 @@ def bare(criterion: object) -> Objective:
 def as_objective(objective: Objective | None) -> Objective:
     """The argument ``objective``, checked; None is the cross-entropy."""
     if objective is None:
-        return bare("cross-entropy")
+        return PLAIN
     if not isinstance(objective, Objective):
         raise checks.reject("objective", "be an Objective", type(objective).__name__)
     return objective
-
-
-def rule_of(layer: Kind, objective: Objective, dtype: np.dtype) -> Rule:
-    """The rule of a kind of layer and an objective, in the precision of the weights."""
-    squared, contrasted = objective.squared, objective.contrast is not None
-    kind = (layer.multiplicity, layer.center, dtype.type(layer.floor))
-    return Rule(*kind, squared, contrasted, layer.residual, layer.means, layer.normalisation is not None)
 
 
 def shaped(objective: Objective, layer: _AnyKind) -> _AnyKind:

@@ -9,11 +9,11 @@ from numpy.typing import DTypeLike
 
 from dynamics._model import gradient, sampling
 from dynamics._model.batch import Batch
-from dynamics._model.objective import Objective, add_terms, as_objective, rule_of
+from dynamics._model.objective import PLAIN, Objective, add_terms
 from dynamics._model.small import Small, small_of
-from dynamics._model.weights import Kind, Weights
+from dynamics._model.weights import Kind, Rule, Weights
 from dynamics.bags import Bags
-from dynamics.support.checks import read_only
+from dynamics.support.checks import read_only, read_only_views
 
 
 def embed(
@@ -34,7 +34,7 @@ def embed_back(
 
 
 class View:
-    """The weights of a kind of layer as the kernels see them, and the way back for gradients.
+    """A kind of layer and an objective as the kernels see them: the rule, the weights, and the way back for gradients.
 
     Applies, in this order: embedding to Z and V; Z / temperature; Y -> P Y, without the mean over tokens, if LN
     subtracts it.
@@ -43,16 +43,19 @@ class View:
     ----------
     plain : bool
         Whether the kernels see the weights as they are.
+    rule : Rule
     """
 
-    def __init__(self, layer: Kind, dtype: np.dtype) -> None:
+    def __init__(self, layer: Kind, objective: Objective, dtype: np.dtype) -> None:
         self.vectors: np.ndarray | None = None
         if layer.embedding is not None:
             self.vectors = read_only(layer.embedding.vectors.astype(dtype, copy=False))
         self.temperature, self.means = layer.temperature, layer.means
-        self._shapes = [layer.Z.shape, (0, 0) if layer.V is None else layer.V.shape]
         self.direct = self.temperature == 1 and not self.means
         self.plain = self.vectors is None and self.direct
+        kind = (layer.multiplicity, layer.center, dtype.type(layer.floor))
+        loss = (objective.squared, objective.contrast is not None)
+        self.rule = Rule(*kind, *loss, layer.residual, self.means, layer.normalisation is not None)
 
     def forward(self, weights: Weights) -> Weights:
         """The weights as the kernels see them, read-only."""
@@ -63,7 +66,7 @@ class View:
             weights = weights._replace(Z=weights.Z / self.temperature)
         if self.means:
             weights = weights._replace(Y=weights.Y - weights.Y.mean(axis=0))
-        return Weights(*(read_only(array.view()) for array in weights))
+        return Weights(*read_only_views(weights))
 
     def beneath(self, slopes: Weights) -> Weights:
         """Arrays for gradients of the kernels, see `backward`: ``slopes``, with new arrays for transformed weights."""
@@ -98,16 +101,13 @@ class Problem:
         Precision of the weights. Default: that of ``layer``.
     """
 
-    def __init__(
-        self, bags: Bags, layer: Kind, objective: Objective | None = None, dtype: DTypeLike | None = None
-    ) -> None:
-        objective = as_objective(objective)
+    def __init__(self, bags: Bags, layer: Kind, objective: Objective = PLAIN, dtype: DTypeLike | None = None) -> None:
         self._dtype = layer.Z.dtype if dtype is None else np.dtype(dtype)
         self.batch = Batch.of(bags, self._dtype).smoothed(objective.label_smoothing, layer.multiplicity)
         if objective.contrast is not None:
             self.batch = sampling.contrasted(self.batch, objective.contrast, objective.contrast_weight)
-        self.rule = rule_of(layer, objective, self._dtype)
-        self.view, self.objective = View(layer, self._dtype), objective
+        self.view, self.objective = View(layer, objective, self._dtype), objective
+        self.rule = self.view.rule
         like = layer.weights._replace(Z=layer.Z, V=np.empty((0, 0)) if layer.V is None else layer.V)
         self._shapes = [array.shape for array in like]
         self._parts = list(self.batch.parts(layer.Y.shape[1]))

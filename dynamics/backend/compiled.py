@@ -37,21 +37,11 @@ def by_type(kernels: Mapping[type, Any]) -> Any:
     return _way.by_type(kernels)
 
 
-def address(called: Any, arguments: tuple) -> Any:
-    """The address of a kernel's machine code for such arguments, for `call` in another kernel.
-
-    A kernel that is called by its name becomes a part of each caller: it is compiled again there (1.5 s for loss and
-    gradient), and a caller that does not name its module keeps the old code when it changes. Called by its address, it
-    exists once.
-
-    Raises
-    ------
-    TypeError
-        If the kernel does not return a float.
-    """
-    return _way.address(called, arguments)
-
-
+# (kernel, arguments) -> the address of its machine code for such arguments, for `call` in another kernel. A kernel that
+# is called by its name becomes a part of each caller: it is compiled again there (1.5 s for loss and gradient), and a
+# caller that does not name its module keeps the old code when it changes. Called by its address, it exists once. Raises
+# `TypeError` if the kernel does not return a float.
+address: Any = _way.address
 # Calls the kernel at an `address`, only with arguments of the types that the address was made for.
 call: Any = _way.call
 

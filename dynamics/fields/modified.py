@@ -18,7 +18,7 @@ from dynamics.fields.system import Setting, copied
 from dynamics.layer import Layer
 from dynamics.optimizers.table import Update
 from dynamics.support import checks
-from dynamics.support.checks import read_only
+from dynamics.support.checks import read_only, read_only_views
 from dynamics.support.errors import NotReducibleError
 from dynamics.support.frozen import changed
 
@@ -58,7 +58,7 @@ class Steps:
     ) -> None:
         runs, n, dtype = len(weights.Y), data.query.size, weights.Y.dtype
         self._batch, self._rule, self._update = data, rule, update
-        self._seen = Weights(*(read_only(array.view()) for array in weights))
+        self._seen = Weights(*read_only_views(weights))
         self._slopes = Weights(*(np.zeros_like(array) for array in weights))
         self._flat = tuple(
             tuple(array.reshape(-1) for array in arrays)  # of contiguous arrays, which are views

@@ -19,7 +19,7 @@ from dynamics.fields import modified
 from dynamics.fields.own import Field, add_direction, check_field
 from dynamics.layer import Layer, moved
 from dynamics.support import checks
-from dynamics.support.checks import read_only
+from dynamics.support.checks import read_only, read_only_views
 from dynamics.support.frozen import changed
 
 
@@ -79,7 +79,7 @@ def _full(run: Run, weights: Weights, slopes: Weights, share: np.ndarray | None)
 
     def add(seen: Weights, within: Weights) -> float:
         groups = run.feed.draw(1)
-        batch = Batch(*(read_only(array[0]) for array in run.feed.batches))
+        batch = Batch(*read_only_views(array[0] for array in run.feed.batches))
         nothing = np.empty((0, 0), run.dtype)
         loss: float = gradient.loss_and_gradient(batch, groups[0], seen, run.rule, within, nothing, True)
         return loss

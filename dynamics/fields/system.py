@@ -16,7 +16,7 @@ from dynamics._model.weights import Weights
 from dynamics.bags import Bags
 from dynamics.layer import Layer
 from dynamics.optimizers.optimizer import Optimizer
-from dynamics.support.checks import read_only
+from dynamics.support.checks import read_only_views
 from dynamics.trajectory import Trajectory
 
 
@@ -78,7 +78,7 @@ class States(NamedTuple):
             inner = zip(weights.keys, weights.queries, weights.values, strict=True)
             whole = [embed(like.embedding.vectors, *own) for own in inner]
             weights = weights._replace(Z=np.stack([Z for Z, _ in whole]), V=np.stack([V for _, V in whole]))
-        return cls(like, Weights(*(read_only(array) for array in weights)))
+        return cls(like, Weights(*read_only_views(weights)))
 
 
 class Observed(NamedTuple):

@@ -135,6 +135,16 @@ def instance(name: str, value: object, kinds: type | tuple[type, ...], *, rule: 
     return value
 
 
+def each(rules: Mapping[str, Callable[[str, Any], Any]], values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values that a table of checks names, each as its check returns it."""
+    return {name: rule(name, values[name]) for name, rule in rules.items()}
+
+
+def optional(check: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:
+    """A check that lets None pass."""
+    return lambda name, value: None if value is None else check(name, value)
+
+
 def mapping(name: str, value: Any) -> dict:
     """A mapping as a new dict; None is an empty one."""
     return {} if value is None else dict(instance(name, value, Mapping))
@@ -388,3 +398,8 @@ def read_only(array: np.ndarray) -> np.ndarray:
     """
     array.flags.writeable = False
     return array
+
+
+def read_only_views(arrays: Iterable[np.ndarray]) -> list[np.ndarray]:
+    """Read-only views of arrays, which their owner may still write to."""
+    return [read_only(array.view()) for array in arrays]

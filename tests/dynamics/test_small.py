@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from dynamics import Bags, Layer, Limits, Objective, SequenceClasses, gradient_flow
 from dynamics._model import small
+from dynamics._model.objective import PLAIN
 from dynamics._model.problem import Problem
 from dynamics._model.small import exp, plain_gradient
 from dynamics.backend import lanes
@@ -89,7 +90,7 @@ def test_what_is_more_than_plain_has_no_such_kernel():
     bags = SequenceClasses.single_common_token(3, 12).population()
     zeros = Layer.zeros(bags)
 
-    def own(objective=None, layer=zeros, dtype=None):
+    def own(objective=PLAIN, layer=zeros, dtype=None):
         return Problem(bags, layer, objective, dtype).small(layer.weights)
 
     soft = Bags(bags.query, np.eye(3), bags.indptr, bags.token, bags.count, vocab_size=12)

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from dynamics import Bags, Layer, Limits, SequenceClasses, Trajectory, sgd
 from dynamics._engine.sgd import steps
-from dynamics._engine.sgd.memory import Memory
 from dynamics._model.weights import Weights
 from dynamics.optimizers.table import Moments, Velocity
 
@@ -92,7 +91,7 @@ def test_missed_steps_are_those_of_a_zero_gradient(optimizer, momentum, dtype, m
     last = (np.zeros(1, np.int64), np.array([0, 1]), *np.zeros((2, 0), np.int64))
     nothing = (empty,) * 5
     weights, slopes, first, second = (Weights(np.zeros((1, 1), dtype), a, *nothing) for a in (x, slope, m, v))
-    memory = Memory(slopes if kind else first, first, second, last)
+    memory = steps.Memory(slopes if kind else first, first, second, last)
     steps.catch_up(weights, memory, Moments((rate,) * 4) if kind else Velocity(mu, (rate,) * 4), 1 + missed)
     every = iter([gradient] + [np.zeros((2, 5))] * missed)
     if kind:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any, NoReturn, cast
 
 import numpy as np
 
 from dynamics._assembly import LargeRecord, assemble, is_large, size_of_large
 from dynamics._engine.sgd import steps as steps_of_sgd
-from dynamics._engine.sgd.memory import LARGE, Memory, bounded, copy_of, zeros
-from dynamics._model.feed import Feed, Source, bias_of, position_weights, source_of
-from dynamics._model.objective import Objective, add_terms, as_objective, check_insertions, rule_of, shaped
+from dynamics._engine.sgd.steps import LARGE, Memory, blank, bounded, copy_of
+from dynamics._model.feed import SAMPLING, Feed, Sampling, Source, source_of
+from dynamics._model.objective import Objective, add_terms, as_objective, check_insertions, shaped
 from dynamics._model.problem import View
 from dynamics._model.weights import RATES, Weights
 from dynamics.bags import Bags, Data
@@ -26,7 +25,7 @@ from dynamics.layer import Layer, check_queries, moved, optional_rates
 from dynamics.optimizers import kernels as updates
 from dynamics.optimizers.optimizer import Optimizer, as_optimizer, ascend, direction_of
 from dynamics.support import checks
-from dynamics.support.checks import read_only
+from dynamics.support.checks import read_only, read_only_views
 from dynamics.support.errors import DivergenceError
 from dynamics.support.progress import Progress
 from dynamics.trajectory import Trajectory
@@ -43,8 +42,6 @@ _ROW = 2**12
 _ROWS_A_COPY = 256
 # Bytes of the matrices that init="uniform" may fill.
 _FULL = 2**32
-# Tokens that a step may draw, in a kernel that Ctrl-C does not end.
-_MOST_DRAWN = 2**30
 
 
 @dataclass(frozen=True)
@@ -82,45 +79,40 @@ def spawn(seed: int | np.random.SeedSequence, n: int = 2) -> Sequence[np.random.
     return seed.spawn(n)
 
 
-def checked(
-    *,
-    steps,
-    batch_size,
-    length,
-    momentum,
-    optimizer,
-    dtype,
-    eta_y,
-    eta_z,
-    position_bias,
-    record_every,
-    decoder,
-    replacement,
-) -> dict[str, Any]:
-    """The arguments of a run that do not depend on its layer, checked, as a trajectory records them."""
-    given = as_optimizer(optimizer, momentum)
-    direction_of(given)
+_RULES = {
+    "eta_y": checks.rate,
+    "eta_z": checks.rate,
+    "steps": partial(checks.integer, minimum=1),
+    "record_every": partial(checks.integer, minimum=1),
+    "dtype": partial(checks.one_of, options=DTYPES),
+}
+
+
+def checked(arguments: Mapping[str, Any]) -> tuple[dict[str, Any], Optimizer, Sampling, Step]:
+    """The arguments that do not depend on the layer, as a trajectory records them, and in groups."""
+    optimizer = as_optimizer(arguments["optimizer"], arguments["momentum"])
+    direction_of(optimizer)
+    values = checks.each(_RULES, arguments)
+    sampling = Sampling(*(arguments[name] for name in SAMPLING))
+    entry = entry_of(arguments["decoder"], "step")
     parameters = {
-        "eta_y": checks.rate("eta_y", eta_y),
-        "eta_z": checks.rate("eta_z", eta_z),
-        "steps": checks.integer("steps", steps, minimum=1),
-        "batch_size": None if batch_size is None else checks.integer("batch_size", batch_size, minimum=1),
-        "length": None if length is None else checks.integer("length", length, minimum=2),
-        **given.parameters,
-        "record_every": checks.integer("record_every", record_every, minimum=1),
-        "dtype": checks.one_of("dtype", dtype, DTYPES),
-        "position_bias": bias_of(position_bias),
-        "decoder": decoder,
+        "eta_y": values["eta_y"],
+        "eta_z": values["eta_z"],
+        "steps": values["steps"],
+        "batch_size": sampling.batch_size,
+        "length": sampling.length,
+        **optimizer.parameters,
+        "record_every": values["record_every"],
+        "dtype": values["dtype"],
+        "position_bias": sampling.position_bias,
+        "decoder": arguments["decoder"],
+        **entry.recorded,
     }
-    parameters |= entry_of(decoder, "step").recorded
-    if not checks.flag("replacement", replacement):
+    if not sampling.replacement:
         parameters["replacement"] = False
-    if DTYPES[dtype](parameters["momentum"]) >= 1:
-        raise checks.reject("momentum", f"be below 1 in {dtype}", parameters["momentum"])
-    return parameters
-
-
-CHECKED = tuple(inspect.signature(checked).parameters)
+    if DTYPES[values["dtype"]](optimizer.momentum) >= 1:
+        raise checks.reject("momentum", f"be below 1 in {values['dtype']}", optimizer.momentum)
+    return parameters, optimizer, sampling, cast(Step, entry.step)
 
 
 def _start(init: str | Layer, bags: Bags, rng: np.random.Generator) -> Layer:
@@ -140,27 +132,6 @@ def _start(init: str | Layer, bags: Bags, rng: np.random.Generator) -> Layer:
     bound = bags.vocab_size**-0.5
     Z = rng.uniform(-bound, bound, size=(bags.n_queries, bags.n_tokens))
     return Layer(Z, rng.uniform(-bound, bound, size=(bags.n_tokens, bags.vocab_size)))
-
-
-def _foresee(
-    parameters: Mapping[str, Any], source: Source, layer: Layer, contrast: Bags | None, evaluated: Bags
-) -> None:
-    """Refuse runs that need more memory than there is, or steps that draw for minutes without a pause."""
-    steps, batch_size, bags = parameters["steps"], parameters["batch_size"], source.bags
-    records = 1 + -(-steps // parameters["record_every"])
-    size = records * 8 * (layer.Z.size + layer.Y.size)
-    if is_large(evaluated, layer, records):
-        size = size_of_large(evaluated, layer.Z.shape[1], records)
-    checks.fits_in_memory("steps", 8 * steps + size, "record losses and states")
-    if batch_size is not None:
-        positions = source.positions(*(parameters[name] for name in ("batch_size", "length", "position_bias")))
-        entries = int(np.diff(bags.indptr).max()) + (0 if contrast is None else int(np.diff(contrast.indptr).max()))
-        checks.fits_in_memory("batch_size", 16 * batch_size * (entries + 3), "draw a batch")
-        checks.fits_in_memory("length", 24 * positions, "weigh positions")
-        if batch_size * positions > _MOST_DRAWN:
-            rule = f"leave at most {_MOST_DRAWN:,} tokens to draw a step"
-            raise checks.reject("length", rule, f"{batch_size * positions:,}")
-        position_weights(parameters["position_bias"], positions)
 
 
 class Run:
@@ -183,8 +154,6 @@ class Run:
         *,
         init: str | Layer,
         seed: int | np.random.SeedSequence,
-        optimizer: str | Optimizer,
-        momentum: float,
         eta_v: float | None,
         eta_hidden: float | None,
         objective: Objective | None,
@@ -193,9 +162,8 @@ class Run:
         **arguments,
     ) -> None:
         self.source, self.recording = source_of(data), recording
-        optimizer = as_optimizer(optimizer, momentum)
-        self.parameters = parameters = checked(momentum=momentum, optimizer=optimizer, **arguments)
-        self.step = cast(Step, entry_of(parameters["decoder"], "step").step)
+        self.parameters, optimizer, sampling, self.step = checked(arguments)
+        parameters = self.parameters
         self.steps, self.record_every = parameters["steps"], parameters["record_every"]
         self.dtype = np.dtype(DTYPES[parameters["dtype"]])
         self.objective = objective = as_objective(objective)
@@ -212,24 +180,25 @@ class Run:
         kernel = self.optimizer.rule.kernel
         self.update = kernel and kernel(self.dtype.type(parameters["momentum"]), self.rates[:4])
         self.evaluated = self.source.bags if evaluate is None else evaluate.named_like(self.source.bags)
-        _foresee(parameters, self.source, layer, objective.contrast, self.evaluated)
+        records = 1 + -(-self.steps // self.record_every)
+        large = is_large(self.evaluated, layer, records)
+        size = records * 8 * (layer.Z.size + layer.Y.size)
+        if large:
+            size = size_of_large(self.evaluated, layer.Z.shape[1], records)
+        checks.fits_in_memory("steps", 8 * self.steps + size, "record losses and states")
         self.feed = Feed(
             self.source,
+            sampling,
             objective,
             draw_seed.generate_state(4, np.uint64),
-            **{name: parameters[name] for name in ("batch_size", "length", "position_bias")},
             steps=min(self.record_every, self.steps),
             multiplicity=layer.multiplicity,
-            replacement=parameters.get("replacement", True),
             dtype=self.dtype,
         )
         self._place(layer, objective)
         if self.step.check is not None:
             self.step.check(self)
-        records = 1 + -(-self.steps // self.record_every)
-        self.large_record = None
-        if is_large(self.evaluated, layer, records):
-            self.large_record = LargeRecord(self.evaluated, layer, objective, self.dtype)
+        self.large_record = LargeRecord(self.evaluated, layer, objective, self.dtype) if large else None
         self.visits = np.zeros(len(self.source.bags)) if self.step.visits else None
         self.several: modified.Steps | None = None
         self.visited: list[np.ndarray] = []
@@ -252,18 +221,14 @@ class Run:
     def _place(self, layer: Layer, objective: Objective) -> None:
         """The weights in the precision of the run, Y with padding, and what goes with them."""
         columns = layer.Y.shape[1]
-        self.view = View(layer, self.dtype)
+        self.view = View(layer, objective, self.dtype)
         self.plain = self.optimizer.plain and self.view.direct and not objective.terms
         # A system that a decoder solves would be solved for padding, too; and options would have to know of it.
         whole = self.step.rows
         padding = -columns % _COLUMNS if columns < _PADDED and whole and self.plain else 0
         shapes = [array.shape for array in layer.weights]
         shapes[1] = (shapes[1][0], columns + padding)
-
-        def blank() -> Weights:
-            return Weights(*(zeros(shape, self.dtype) for shape in shapes))
-
-        self.weights, first, second = blank(), blank(), blank()
+        self.weights, first, second = (blank(shapes, self.dtype) for _ in range(3))
         if self.parameters["init"] != "zero":
             for own, array in zip(self.weights, layer.weights, strict=True):
                 for row in range(0, len(array), _ROWS_A_COPY):
@@ -277,15 +242,15 @@ class Run:
         sizes = [len(array) for array in self.weights[:4]]
         sizes[0] *= 1 if layer.Z.shape[1] <= _ROW else layer.Z.shape[1]
         last = tuple(np.zeros(size, dtype=np.int64) for size in sizes)
-        self.memory = Memory(blank() if self.optimizer.rule.moments else first, first, second, last)
+        self.memory = Memory(blank(shapes, self.dtype) if self.optimizer.rule.moments else first, first, second, last)
         # A step of the kernels touches only the rows of its tokens; others move every entry.
         self.by_rows = self.view.plain and self.plain and whole
         # The same arrays, which a step changes in place; read-only, as `gradient_flow` passes them, so that the kernel
         # compiles once.
-        self.seen = Weights(*(read_only(array.view()) for array in self.weights))
+        self.seen = Weights(*read_only_views(self.weights))
         self.current, self.large = self.weights, max(array.nbytes for array in self.weights) > LARGE
         mass = read_only(np.pad(layer.multiplicity, (0, padding)))
-        self.rule = rule_of(layer, objective, self.dtype)._replace(multiplicity=mass)
+        self.rule = self.view.rule._replace(multiplicity=mass)
 
     def _cast(self, name: str, value: float | np.ndarray) -> Any:
         """A rate or a new array in the precision of the run."""
@@ -295,10 +260,10 @@ class Run:
             raise checks.reject(name, f"be in the range of {self.parameters['dtype']}", np.max(np.abs(value)))
         return cast
 
-    @functools.cached_property
+    @cached_property
     def _gradient(self) -> int:
         """Address of loss and gradient for arrays of this run's types, which stay what they are."""
-        return steps_of_sgd.gradient_of(self.feed.batches, self.weights, self.rule, self.memory.slopes)
+        return steps_of_sgd.gradient_of(self.feed.batches, self.seen, self.rule, self.memory.slopes)
 
     def _take(self, done: int, until: int) -> int:
         """Take steps ``done`` to ``until``; returns how many had a finite loss."""

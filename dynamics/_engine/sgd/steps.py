@@ -1,8 +1,15 @@
-"""Numba kernels that take many steps of SGD: only the rows of a batch's tokens move, and the others catch up later."""
+"""Numba kernels that take many steps of SGD: only the rows of a batch's tokens move, and the others catch up later.
+
+Their memory is taken from the system only where it is written to.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import math
+import mmap
+from collections.abc import Iterable, Sequence
+from itertools import zip_longest
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,9 +23,84 @@ from dynamics.backend.compiled import address, call, kernel
 from dynamics.backend.intrinsics import as_read_only, borrowed, matrix, underflow
 from dynamics.optimizers import kernels as updates
 from dynamics.optimizers.kernels import ascend, catch_up_row, kept
-from dynamics.support.checks import read_only
+from dynamics.support.checks import read_only_views
+
+# Bytes of a matrix that is not looked through as a whole while it is trained.
+LARGE = 2**24
+# Entries of large matrices that are looked through at once.
+_NUMBERS_A_CHECK = 2**19
 
 _OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract"}, "uses": (intrinsics, kernels, updates)}
+
+
+class Memory(NamedTuple):
+    """Arrays that the kernels keep beside the weights.
+
+    Attributes
+    ----------
+    slopes : Weights
+        Where gradients are added up; without Adam the velocity itself.
+    first, second : Weights
+        The velocity, or Adam's moments.
+    last : 4 arrays of int
+        The step that each row of Z, Y, V and the hidden layer was brought to; or each entry of Z, where that has as
+        many.
+    """
+
+    slopes: Weights
+    first: Weights
+    second: Weights
+    last: tuple[np.ndarray, ...]
+
+    def copy(self) -> Memory:
+        """A copy of all arrays, in which what is one array stays one."""
+        first, second, slopes = copy_of(self.first), copy_of(self.second), self.slopes
+        slopes = first if slopes is self.first else copy_of(slopes)
+        return Memory(slopes, first, second, tuple(np.copy(array) for array in self.last))
+
+
+def copy_of(weights: Weights) -> Weights:
+    """A copy of each array."""
+    return Weights(*(np.copy(array) for array in weights))
+
+
+def blank(shapes: Iterable[Sequence[int]], dtype: np.dtype) -> Weights:
+    """Zeros of these shapes that take memory where they are written to."""
+    return Weights(*(_zeros(shape, dtype) for shape in shapes))
+
+
+def _zeros(shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
+    size = math.prod(shape) * dtype.itemsize
+    if size <= LARGE or not hasattr(mmap, "MADV_NOHUGEPAGE"):
+        return np.zeros(shape, dtype)
+    # Huge pages hold many rows, and would take them all with the first.
+    # Shared memory, the default, is taken by reading, too.
+    memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    memory.madvise(mmap.MADV_NOHUGEPAGE)
+    return np.ndarray(shape, dtype, memory)
+
+
+def bounded(weights: Weights, last: Sequence[np.ndarray] | None, since: int) -> bool:
+    """Whether the weights are finite and far from overflow.
+
+    Parameters
+    ----------
+    weights : Weights
+    last : 4 arrays of int, optional
+        `Memory.last`, to look only through rows that moved after step ``since``. Default: all.
+    since : int
+    """
+    limit = np.finfo(weights.Y.dtype).max / (4 * len(weights.Y))
+    for array, moved_at in zip_longest(weights, last or ()):
+        if moved_at is not None:
+            moved = np.flatnonzero(moved_at > since)
+            by_row = array.reshape(max(1, moved_at.size), -1)
+            for part in np.array_split(moved, 1 + moved.size * by_row.shape[1] // _NUMBERS_A_CHECK):
+                if not np.abs(by_row[part]).max(initial=0) < limit:
+                    return False
+        elif not np.abs(array).max(initial=0) < limit:
+            return False
+    return True
 
 
 @kernel(inner=True, **_OPTIONS)
@@ -68,10 +150,12 @@ def catch_up(weights, memory, update, now):
 
 
 def gradient_of(batches: Batch, weights: Weights, rule: Rule, slopes: Weights) -> int:
-    """Address of loss and gradient for `sgd_steps` with such arguments: compiled once for all optimizers and flows."""
-    one = Batch(*(read_only(array[0]) for array in batches))
-    seen = Weights(*(read_only(array.view()) for array in weights))
-    return address(kernel_of(weights, rule), (one, 0, seen, rule, slopes, np.empty((0, 0), weights.Z.dtype), True))
+    """Address of loss and gradient for `sgd_steps` with such arguments, of which ``weights`` are read-only.
+
+    Compiled once for all optimizers and flows.
+    """
+    batch = Batch(*read_only_views(array[0] for array in batches))
+    return address(kernel_of(weights, rule), (batch, 0, weights, rule, slopes, np.empty((0, 0), weights.Z.dtype), True))
 
 
 @kernel(nogil=True, **_OPTIONS)
