@@ -11,18 +11,16 @@ import warnings
 import numpy as np
 import pytest
 import xarray as xr
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 from strategies import SEEDS, sequence_classes
 
-from dynamics import Layer, Limits, Objective, SequenceClasses, gradient_flow, gradient_flow_ensemble
+from dynamics import Limits, SequenceClasses, gradient_flow, gradient_flow_ensemble
 from dynamics._engine import chunks, lane_field, one_by_one
 from dynamics._engine import lanes as ensemble
 from dynamics.backend.lanes import LANES, load, store
 from dynamics.ensemble import RECORDS
-from dynamics.fields.system import Setting
-from dynamics.fields.table import SYSTEMS
 from theory import attention, decoder
 from yzflow.testing import GRAMMAR
 
@@ -53,59 +51,6 @@ def classes_of(member):
 
 def rates_of(member):
     return {name: member[name] for name in ("eta_y", "eta_z")}
-
-
-def whole_system(member, decoder):
-    """The flow of all logits, without use of symmetry: the general kernel of the gradient, and its decoder's."""
-    data = classes_of(member).population()
-    return SYSTEMS[decoder].whole(Setting(data, Layer.zeros(data), None, rates_of(member), Objective()))
-
-
-def lifted(member, decoder, state):
-    """The state of all logits that a state of an ensemble's member stands for."""
-    K, M, D = member["n_classes"], member["vocab_size"], len(member["distinct"])
-    z = np.concatenate([state[:1], np.tile(state[1 : D + 1], K)])
-    if decoder == "theory":
-        return np.concatenate([z, np.full(K, state[D + 1])])
-    Y = np.empty((1 + K * D, K + (M > K)))
-    Y[0, :K], Y[1:, :K] = state[D + 1], np.tile(state[2 * D + 2 : 3 * D + 2], K)[:, None]
-    for n in range(K):
-        Y[1 + n * D : 1 + (n + 1) * D, n] = state[D + 2 : 2 * D + 2]
-    if M > K:
-        Y[0, K], Y[1:, K] = state[3 * D + 2], np.tile(state[3 * D + 3 :], K)
-    return np.concatenate([z, Y.ravel()])
-
-
-@njit(error_model="numpy")  # not on disk, where what it calls could change unnoticed
-def field_and_losses(which, states, settings, counts, f, found, losses):
-    lane_field.field(which, states, settings, counts, f, found)
-    lane_field.losses_of(which, states, settings, counts, f, losses)
-
-
-@settings(max_examples=60)
-@given(members(), st.sampled_from(DECODERS), SEEDS, st.sampled_from([0.1, 1.0, 5.0]))
-def test_the_reduced_field_is_that_of_all_logits(member, decoder, seed, scale):
-    system, D, which = whole_system(member, decoder), len(member["distinct"]), SYSTEMS[decoder].lanes
-    row = np.array([member[name] for name in ("n_classes", "vocab_size", "eta_y", "eta_z")], dtype=float)
-    most, size = lane_field.numbers_of(which, D + 1, 0, 1), lane_field.numbers_of(which, D + 1, *row[:2])
-    rng = np.random.default_rng(seed)
-    states = np.zeros((most, LANES))
-    states[:size] = scale * rng.normal(size=(size, LANES))
-    if decoder == "theory":
-        states[-1] = abs(states[-1])
-    count = np.concatenate([[member["common"]], member["distinct"]])
-    settings, counts = np.tile(row[:, None], LANES), np.tile((count / count.sum())[:, None], LANES)
-    found, f, losses = np.empty((most, LANES)), np.empty((D + 1, LANES)), np.empty((3, LANES))
-    field_and_losses(which, states, settings, counts, f, found, losses)
-    assert (found[size:] == 0).all()
-    for lane in rng.integers(LANES, size=2):
-        whole = lifted(member, decoder, states[:, lane])
-        expected = system.derivative(whole)
-        # F^T F is inverted by LU there, and by a formula here; LU loses the digits that 1 - rho = 1 - f_0^2 lacks.
-        assume(decoder == "full" or (f[1:, lane] ** 2).sum() > 1e-5)
-        largest = np.abs(expected).max() + np.finfo(float).tiny
-        np.testing.assert_allclose(lifted(member, decoder, found[:, lane]), expected, atol=1e-10 * largest)
-        assert losses[0, lane] == pytest.approx(system.layer(whole).loss(system.setting.bags), rel=1e-9)
 
 
 def test_exponentials_of_a_row_are_those_of_the_library():
@@ -146,7 +91,6 @@ def compared(member, decoder, t_end, times, **options):
     return own, expected
 
 
-@settings(max_examples=20)
 @given(members(), st.sampled_from(DECODERS), st.floats(1, 300))
 def test_each_member_is_the_flow_of_its_setting(member, decoder, t_end):
     """At a tolerance at which neither method's own error shows: their steps differ where symmetry is not used."""
@@ -171,21 +115,6 @@ def test_where_symmetry_is_used_the_steps_are_those_of_the_flow(name, vocab_size
         found = own[variable].values
         found = found[..., : values.shape[1]] if variable == "y" else found  # without those of unseen next tokens
         np.testing.assert_allclose(found, values, rtol=1e-9, atol=1e-11)
-
-
-@pytest.mark.parametrize("name", DECODERS)
-def test_the_error_falls_with_the_tolerance(name):
-    """A member's own error stays near rtol: it is controlled, as that of a single flow."""
-    member = {"n_classes": 10, "vocab_size": 1000, "common": 0.5, "eta_y": 1.0, "eta_z": 0.5}
-    found = [
-        gradient_flow_ensemble(member, t_end=300.0, times=[77.0], decoder=name, rtol=rtol, atol=rtol / 100)
-        for rtol in (1e-4, 1e-6, 1e-8, 1e-13)
-    ]
-    errors = [float(np.abs(one["z"] - found[-1]["z"]).max()) for one in found[:-1]]
-    assert errors[0] > 20 * errors[1] > 400 * errors[2]
-    assert errors[2] < 1e-6
-    evaluations = [int(one["evaluations"]) for one in found]
-    assert evaluations == sorted(evaluations) and evaluations[0] < evaluations[-1] / 2
 
 
 def test_the_theory_decoder_meets_the_closed_forms():
@@ -254,14 +183,6 @@ def test_states_are_the_same_where_no_largest_speed_is_looked_for():
         assert (less["evaluations"] < whole["evaluations"]).all()
 
 
-def test_a_change_of_the_unit_of_time_changes_nothing_else():
-    base = {"n_classes": 5, "vocab_size": 300, "eta_y": 0.7, "eta_z": 0.2}
-    one = gradient_flow_ensemble(base, t_end=64.0, times=[8.0, 64.0], **TIGHT)
-    other = gradient_flow_ensemble(base | {"eta_y": 0.7 * 16, "eta_z": 0.2 * 16}, t_end=4.0, times=[0.5, 4.0], **TIGHT)
-    np.testing.assert_allclose(other["z"], one["z"], rtol=1e-9)
-    np.testing.assert_allclose(other["fastest_time"] * 16, one["fastest_time"], rtol=1e-6)
-
-
 # A stiff member, which takes too many steps; one whose features are dependent in float64; one that overflows.
 BROKEN = {"n_classes": [10, 4, 10, 3, 10], "vocab_size": [1000, 10**6, 1000, 30, 50],
           "common": [0.15, 3.0, 1e9, 1.0, 0.3], "eta_y": [1.0, 1e4, 1.0, 1e308, 2.0],
@@ -292,7 +213,7 @@ def test_a_member_that_fails_is_marked_and_changes_no_other(name, monkeypatch):
             np.testing.assert_array_equal(together[variable][i], alone[variable])
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(st.integers(1, 50), st.sampled_from(DECODERS), SEEDS)
 def test_no_bit_of_a_member_depends_on_the_others(n, name, seed):
     """Some fail, some are stiff and take long; whatever is beside them, in whatever order, and alone."""
@@ -367,7 +288,7 @@ def test_dimensions_are_those_of_the_settings():
     np.testing.assert_array_equal(turned["z"].isel(rate=1), other["z"])
 
 
-@settings(max_examples=10)
+@settings(max_examples=6)
 @given(st.lists(sequence_classes(), min_size=1, max_size=3), st.sampled_from(DECODERS))
 def test_a_sequence_of_any_data(data, name):
     """Of Theorem 4's setting and of others, each against `gradient_flow`."""
@@ -472,8 +393,7 @@ def test_whatever_happens_to_the_files_of_a_folder_is_noticed_and_computed_again
     rng = random.Random(8)
     for name in ("ensemble.json", "done.npy", "loss.npy", "z.npy"):
         content = (tmp_path / "whole" / name).read_bytes()
-        heads = [rng.randrange(min(100, len(content))) for _ in range(2)]
-        places = [*heads, *(rng.randrange(len(content)) for _ in range(2))]
+        places = [rng.randrange(min(100, len(content))), rng.randrange(len(content))]
         damages = [content[:at] + bytes([content[at] ^ 1 << rng.randrange(8)]) + content[at + 1 :] for at in places]
         damages += [content[: places[-1]], b"", content + b"\0", bytes(len(content)), None]
         damages += [(tmp_path / "other" / name).read_bytes()]

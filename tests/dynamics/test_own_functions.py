@@ -20,7 +20,7 @@ from dynamics import (
 
 CLASSES = SequenceClasses([[0.2, 0.8, 0.0], [0.2, 0.0, 0.8]], [0, 0], vocab_size=10)
 END = 10.0
-SOLVERS = [Solver(method, scale) for method in ("auto", "LSODA", "Radau") for scale in ("linear", "log")]
+SOLVERS = [Solver("auto"), Solver("auto", "log"), Solver("LSODA", "log"), Solver("Radau")]
 NAMES = [f"{solver.method} {solver.time_scale}" for solver in SOLVERS]
 
 
@@ -59,15 +59,7 @@ def test_a_schedule_is_asked_within_the_run_alone(solver):
     assert min(asked) >= 0 and max(asked) < END
     half = flow(solver, lambda t: 1 - 0.9 * t / END, t_end=END / 2)
     asked.clear()
-    whole = gradient_flow(
-        CLASSES,
-        eta_y=1.0,
-        eta_z=0.5,
-        t_end=END,
-        init=half,
-        solver=solver,
-        optimizer=Optimizer("sgd", 0.0, schedule=schedule),
-    )
+    whole = flow(solver, schedule, init=half)
     assert min(asked) >= END / 2 and max(asked) < END
     assert np.allclose(whole.final.Z, first.final.Z, atol=1e-6)
 
@@ -79,24 +71,12 @@ def doors():
     for solver, name in zip(SOLVERS, NAMES, strict=True):
         yield f"schedule {name}", lambda own, s=solver: flow(s, own), lambda step: 1.0, "the schedule"
         yield f"term {name}", lambda own, s=solver: flow(s, objective=Objective(terms=(own,))), lambda w: {}, "the term"
-        yield (
-            f"field {name}",
-            lambda own, s=solver: (register_field(Field("own", own)), flow(s, decoder="own")),
-            slope,
-            "the gradient of decoder 'own'",
-        )
-    yield (
-        "schedule of sgd",
-        lambda own: sgd(CLASSES, optimizer=Optimizer("sgd", 0.0, schedule=own), **sgd_),
-        lambda step: 1.0,
-        "the schedule",
-    )
-    yield (
-        "term of sgd",
-        lambda own: sgd(CLASSES, objective=Objective(terms=(own,)), **sgd_),
-        lambda weights: {},
-        "the term",
-    )
+        field = lambda own, s=solver: (register_field(Field("own", own)), flow(s, decoder="own"))  # noqa: E731
+        yield f"field {name}", field, slope, "the gradient of decoder 'own'"
+    stepped = lambda own: sgd(CLASSES, optimizer=Optimizer("sgd", 0.0, schedule=own), **sgd_)  # noqa: E731
+    yield "schedule of sgd", stepped, lambda step: 1.0, "the schedule"
+    pulled = lambda own: sgd(CLASSES, objective=Objective(terms=(own,)), **sgd_)  # noqa: E731
+    yield "term of sgd", pulled, lambda weights: {}, "the term"
 
 
 DOORS = list(doors())
@@ -129,7 +109,7 @@ class Decay:
 
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=NAMES)
-@pytest.mark.parametrize("end", [0.7, 10.0, 100.0])
+@pytest.mark.parametrize("end", [0.7, 100.0])
 def test_an_open_flow_is_asked_within_the_run_alone(solver, end):
     own = Decay()
     integrate(own, t_end=end, solver=solver)

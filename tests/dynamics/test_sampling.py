@@ -1,4 +1,4 @@
-"""The drawing of mini-batches: random bits, alias tables, the law of the counts, positions, and its concentration.
+"""The drawing of mini-batches: random bits, alias tables, the law of the counts, and positions.
 
 Statistical tests have fixed seeds. Each fails at a p-value below `FALSE_ALARM`, so that with new seeds all of them
 together would fail by chance less than once in ten thousand times.
@@ -293,63 +293,21 @@ SKEWED = np.array([0.1, 0.35, 0.55])
 SHIFT = np.array([0.005, 0, -0.005])  # the error of the negative controls
 
 
-@pytest.mark.parametrize("length", [2, 3, 4, 5, 6])
+@pytest.mark.parametrize("length", [2, 3, 6])
 def test_tokens_of_a_sequence_are_independent(length):
     """Chi-square over all 3^(T-1) sequences, so over every pair that comes from the same 64 bits too."""
     tokens = draw_positions(one_bag(SKEWED), 200_000, length, seed=length)
     assert sequence_law(tokens, SKEWED) > FALSE_ALARM
-
-
-def test_sequence_law_would_be_caught_if_wrong():
-    """Negative controls: probabilities off by 0.005, and a pair that is equal in two cases of 100."""
-    tokens = draw_positions(one_bag(SKEWED), 200_000, 3, seed=3)
-    assert sequence_law(tokens, SKEWED) > FALSE_ALARM
     assert sequence_law(tokens, SKEWED + SHIFT) < FALSE_ALARM
-    tokens[:4000, 1] = tokens[:4000, 0]
-    assert sequence_law(tokens, SKEWED) < FALSE_ALARM
 
 
-def test_pairs_of_tokens_are_uncorrelated_in_long_sequences():
-    """Lags 1 to 3 from both even and odd positions, 50 positions, over 9 cells each."""
-    tokens = draw_positions(one_bag(SKEWED), 20_000, 51, seed=9)
-    for lag in (1, 2, 3):
-        for parity in (0, 1):
-            pairs = np.stack(
-                [tokens[:, parity:-lag:2], tokens[:, parity + lag :: 2][:, : (50 - lag - parity + 1) // 2]]
-            )
-            # Pairs that share a token are not independent of each other: chi-square needs disjoint ones.
-            disjoint = pairs[:, :, ::2].reshape(2, -1).T
-            assert sequence_law(disjoint, SKEWED) > FALSE_ALARM
-
-
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("length", [2, 3, 4, 6, 7])
+@pytest.mark.parametrize(("length", "dtype"), [(2, "float64"), (6, "float64"), (7, "float64"), (4, "float32")])
 def test_counts_are_multinomial(length, dtype):
     """Chi-square over all count vectors of T - 1 tokens."""
     counts, _, _ = draw(driving.start(one_bag(SKEWED), batch_size=100_000, length=length, seed=length, dtype=dtype))
     assert (counts.sum(axis=1) == length - 1).all()
     assert count_law(counts, SKEWED) > FALSE_ALARM
     assert count_law(counts, SKEWED + 2 * SHIFT) < FALSE_ALARM
-
-
-@pytest.mark.parametrize("length", [128, 129])
-def test_long_counts_have_binomial_marginals(length):
-    """Each token of Syn-Small over the full range of its count, and the covariances by their sum of squares."""
-    classes = SequenceClasses.syn_small()
-    counts, query, target = draw(driving.start(classes, batch_size=40_000, length=length, seed=1))
-    assert (query == target).all()
-    for n in range(2):
-        mine, p = counts[target == n], classes.probabilities.toarray()[n]
-        assert (mine.sum(axis=1) == length - 1).all() and (mine[:, p == 0] == 0).all()
-        for token in np.flatnonzero(p):
-            law = scipy.stats.binom.pmf(np.arange(length), length - 1, p[token])
-            assert chi_square(np.bincount(mine[:, token].astype(int), minlength=length), law * len(mine)) > FALSE_ALARM
-        # For independent tokens N^T diag(1/p) N / (T - 1) - (T - 1) is chi-square in the limit, with mean K - 1 and
-        # variance 2 (K - 1) (1 - 1/(T - 1)) + (sum 1/p - K^2 - 2 K + 2) / (T - 1) for any T.
-        m, k = length - 1, np.count_nonzero(p)
-        pearson = ((mine - m * p)[:, p > 0] ** 2 / (m * p[p > 0])).sum(axis=1)
-        variance = 2 * (k - 1) + ((1 / p[p > 0]).sum() - k**2 - 2 * k + 2) / m
-        assert abs(pearson.mean() - (k - 1)) < 4.9 * np.sqrt(variance / len(mine))
 
 
 def test_bags_are_drawn_by_their_weights():
@@ -370,9 +328,9 @@ def test_bags_of_a_batch_are_independent():
     weight = np.array([0.05, 0.0, 0.5, 0.2, 0.25])
     bags = Bags.from_dense(np.zeros(5, int), np.arange(5), np.eye(5), weight)
     run = driving.start(bags, batch_size=2, length=2, seed=0)
-    pairs = np.array([draw(run)[2] for _ in range(7_000)])
+    pairs = np.array([draw(run)[2] for _ in range(2_500)])
     assert sequence_law(pairs, weight) > FALSE_ALARM
-    assert sequence_law(pairs, np.array([0.07, 0.0, 0.48, 0.2, 0.25])) < FALSE_ALARM
+    assert sequence_law(pairs, np.array([0.1, 0.0, 0.45, 0.2, 0.25])) < FALSE_ALARM
 
 
 def test_tokens_do_not_depend_on_the_bag_drawn_before_them():
@@ -461,64 +419,6 @@ def test_position_bias_is_a_prior_of_contextual_tokens():
         np.testing.assert_allclose(layer.attention(bag)[0], by_position, rtol=1e-12, atol=1e-15)
         prior = Z + np.log(np.where(weighted > 0, weighted, 1e-300))
         np.testing.assert_allclose(np.exp(prior[0]) / np.exp(prior).sum(), by_position, rtol=1e-12, atol=1e-15)
-
-
-def test_mean_of_the_prior_is_that_of_the_class():
-    """The prior leaves the law of the classes as it is: E N_l = P(l|n) sum_j exp(-b j)."""
-    bias, n = 0.1, 50_000
-    counts, _, _ = draw(driving.start(one_bag(SKEWED), batch_size=n, length=30, seed=2, position_bias=bias))
-    weight = np.exp(-bias * np.arange(29))
-    deviation = (counts.mean(axis=0) - SKEWED * weight.sum()) / np.sqrt((weight**2).sum() * SKEWED * (1 - SKEWED) / n)
-    assert np.abs(deviation).max() < 4.9
-
-
-# Lemma 18: concentration of finite sequences
-
-LENGTHS = np.array([17, 65, 257, 1025, 4097])
-
-
-def attention_of(counts, logits):
-    weighted = counts * np.exp(logits)
-    return weighted / weighted.sum(axis=1, keepdims=True)
-
-
-@pytest.mark.parametrize("length", LENGTHS)
-def test_counts_concentrate_as_hoeffding_says(length):
-    """P(|N_l / (T - 1) - p_l| > eps) <= 2 exp(-2 (T - 1) eps^2), at the eps of four deltas.
-
-    A frequency in 20,000 samples exceeds the bound by 4.9 standard errors with probability below `FALSE_ALARM`.
-    """
-    n = 20_000
-    counts, _, _ = draw(driving.start(one_bag(SKEWED), batch_size=n, length=int(length), seed=int(length)))
-    deviation = np.abs(counts / (length - 1) - SKEWED)
-    for delta in (0.5, 0.1, 0.01, 0.001):
-        eps = np.sqrt(np.log(2 / delta) / (2 * (length - 1)))
-        assert ((deviation > eps).mean(axis=0) <= delta + 4.9 * np.sqrt(delta * (1 - delta) / n)).all()
-
-
-def test_attention_deviates_like_one_over_root_length():
-    """||c_T - c||: its mean falls with slope -1/2 in T - 1; its quantiles grow with ln(1/delta) as the root at most.
-
-    Also the size: by the delta method, sqrt(T) (c_T - c) has covariance D (diag(1/p) - 1 1^T) D^T with D = dc/dlog p.
-    """
-    logits = np.array([1.0, -0.5, 0.3])
-    limit = attention_of(SKEWED[None], logits)[0]
-    jacobian = np.diag(limit) - np.outer(limit, limit)
-    covariance = jacobian @ (np.diag(1 / SKEWED) - 1) @ jacobian
-    n = 20_000
-    means = []
-    for length in LENGTHS:
-        counts, _, _ = draw(driving.start(one_bag(SKEWED), batch_size=n, length=int(length), seed=int(length)))
-        deviation = np.linalg.norm(attention_of(counts, logits) - limit, axis=1)
-        means.append(deviation.mean())
-        scaled = deviation * np.sqrt(length - 1)
-        quantiles = np.quantile(scaled, 1 - np.array([0.1, 0.01, 0.001]))
-        # A Gaussian tail: the ratio to sqrt(ln(1/delta)) does not grow; 10% is 4 standard errors of the last quantile.
-        assert (np.diff(quantiles / np.sqrt(np.log([10, 100, 1000]))) < 0.1 * quantiles[0]).all()
-        if length > 1000:
-            assert (scaled**2).mean() == pytest.approx(np.trace(covariance), rel=0.05)
-    slope = np.polyfit(np.log(LENGTHS - 1), np.log(means), 1)[0]
-    assert slope == pytest.approx(-0.5, abs=0.03)
 
 
 def test_samples_of_sequence_classes_have_the_same_law():

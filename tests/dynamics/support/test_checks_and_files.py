@@ -6,7 +6,6 @@ import stat
 
 import numpy as np
 import pytest
-import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,11 +23,6 @@ def refuses(name, value=None):
 CLASSES = SequenceClasses.single_common_token(3, 20)
 # Of numpy's times the spans are integers to `isinstance`, and both become integers by `item`.
 TIMES = [np.timedelta64(5), np.timedelta64(5, "ns"), np.datetime64(5, "ns")]
-
-
-def test_the_message_holds_name_rule_and_value():
-    with pytest.raises(ValueError, match=r"^`eta_y` must be positive, but got -0\.5$"):
-        gradient_flow(CLASSES, eta_y=-0.5, eta_z=1.0, t_end=1.0)
 
 
 @pytest.mark.parametrize("time", TIMES)
@@ -66,12 +60,6 @@ def test_integers_that_python_does_not_write_are_refused_in_words(value):
         checks.integer("a", value, minimum=0)
 
 
-@given(st.floats(max_value=0, exclude_max=True) | st.just(np.nan) | st.just(np.inf))
-def test_no_bad_number_passes_as_a_rate(value):
-    with refuses("eta_z"):
-        gradient_flow(CLASSES, eta_y=1.0, eta_z=value, t_end=1.0)
-
-
 @pytest.mark.slow
 def test_momentum_stands_in_one_place():
     arguments = {"eta_y": 1.0, "eta_z": 1.0, "steps": 2, "batch_size": 4, "length": 5}
@@ -99,20 +87,6 @@ def test_theory_continues_only_with_an_h_for_each_bag():
     )
     with refuses("init", "3"):
         gradient_flow(fewer, eta_y=1.0, eta_z=1.0, t_end=2.0, decoder="theory", init=trajectory)
-
-
-@given(
-    st.lists(st.floats(0, 10), min_size=2, max_size=5),
-    st.sampled_from([np.nan, np.inf, -np.inf, -1e-300, -1.0]),
-    st.integers(0, 4),
-    st.booleans(),
-)
-def test_no_bad_probability_passes(row, bad, place, sparse):
-    row = [*row]
-    row[place % len(row)] = bad
-    table = np.array([row, np.eye(len(row))[0]])
-    with refuses("probabilities"):
-        SequenceClasses(scipy.sparse.csr_array(table) if sparse else table, [0, 0])
 
 
 BAG = {"query": [0, 1], "target": [0, 1], "indptr": [0, 2, 3], "token": [0, 2, 1], "count": [1.0, 2.0, 1.0]}
@@ -146,10 +120,6 @@ def test_checks_copy():
     assert not np.shares_memory(checks.finite_array("x", array), array)
     index = np.arange(3)
     assert not np.shares_memory(checks.index_array("x", index), index)
-
-
-def test_index_array_keeps_its_bound():
-    np.testing.assert_array_equal(checks.index_array("i", [0, 3], upper=4), [0, 3])
 
 
 # Files
@@ -186,7 +156,7 @@ def test_load_refuses_other_arrays(saved):
 
 def test_load_refuses_every_truncated_file(saved):
     whole = saved.read_bytes()
-    for size in range(0, len(whole), 11):
+    for size in range(0, len(whole), 37):
         saved.write_bytes(whole[:size])
         with refuses("path", "bags.npz"):
             Bags.load(saved)
@@ -197,7 +167,7 @@ def test_load_of_a_damaged_file_is_right_or_refused(saved):
     whole = saved.read_bytes()
     original = Bags.load(saved)
     refused = 0
-    for place in range(0, len(whole), 5):
+    for place in range(0, len(whole), 19):
         damaged = bytearray(whole)
         damaged[place] ^= 0xFF
         saved.write_bytes(damaged)
@@ -210,7 +180,7 @@ def test_load_of_a_damaged_file_is_right_or_refused(saved):
             assert loaded.sizes == original.sizes
             np.testing.assert_array_equal(loaded.count, original.count)
             np.testing.assert_array_equal(loaded.token, original.token)
-    assert refused > len(whole) / 20
+    assert refused > len(whole) / 76
 
 
 @pytest.mark.parametrize("existing", [None, "precious"])
@@ -238,12 +208,6 @@ def test_replacing_replaces_with_the_permissions_of_a_new_file(tmp_path):
     assert path.read_text() == "new"
     assert stat.S_IMODE(os.stat(path).st_mode) == stat.S_IMODE(os.stat(other).st_mode)
     assert len(list(tmp_path.iterdir())) == 2
-
-
-def test_bags_into_a_missing_folder(tmp_path):
-    with pytest.raises(FileNotFoundError):
-        Bags(**BAG).save(tmp_path / "missing" / "bags.npz")
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(("path", "inside"), [(".", ""), ("./", ""), ("..", ".."), ("sub/", "sub"), ("a/../b", "b")])
