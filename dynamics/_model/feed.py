@@ -31,9 +31,9 @@ Bias = float | tuple[float, ...]
 
 def bias_of(name: str, position_bias: object) -> Bias:
     """The argument ``position_bias``, checked: a slope b >= 0, or the biases at distance 0, 1, .."""
-    if np.ndim(position_bias) == 0:
-        return checks.non_negative(name, position_bias)
-    return tuple(checks.finite_array(name, position_bias, ndim=1).tolist())
+    if isinstance(position_bias, list | tuple) or np.ndim(position_bias) > 0:  # a ragged list has no number of axes
+        return tuple(checks.finite_array(name, position_bias, ndim=1).tolist())
+    return checks.non_negative(name, position_bias)
 
 
 SAMPLING = {

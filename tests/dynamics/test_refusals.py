@@ -118,6 +118,7 @@ SGD = [
     ("position_bias", 1.0, "0 without drawn sequences, for bags have no positions", None, {"length": None}),
     ("position_bias", 0.1, "0 without drawn sequences", None, {"data": LONG, "length": 8}),
     ("position_bias", [0.1, np.nan, 0.1], "hold finite numbers", "nan at index 1"),
+    ("position_bias", [[0.1], [0.1, 0.1]], "an array of numbers", "rows of different lengths"),
     ("position_bias", [0.1] * 2, "have an entry for each of the 3 contextual tokens", "2 entries"),
     ("length", 7, "hold the query and the 7 tokens of the longest bag", None, {"data": LONG}),
     ("length", ..., "None when batch_size is None, which takes the whole population", "4", {"batch_size": None}),
