@@ -14,7 +14,6 @@ from dynamics import Bags, IntegrationError, Layer, SequenceClasses, Solver, Tra
 from dynamics.fields import full as flow_systems
 
 DECODERS = ("full", "modified", "theory")
-METHODS = ("DOP853", "scipy DOP853", "RK45", "RK23", "Radau", "BDF", "LSODA")
 decoders = st.sampled_from(DECODERS)
 moving_decoders = st.sampled_from(("full", "modified"))
 
@@ -165,8 +164,7 @@ def test_default_times(time_scale):
 # Restarts
 
 
-@pytest.mark.parametrize("time_scale", ["linear", "log"])
-@pytest.mark.parametrize("decoder", DECODERS)
+@pytest.mark.parametrize(("decoder", "time_scale"), [("full", "log"), ("modified", "linear"), ("theory", "log")])
 def test_a_saved_trajectory_continues_where_it_stopped(decoder, time_scale, tmp_path):
     whole = run(small_classes(), decoder, t_end=20.0, times=[10.0, 15.0, 20.0])
     run(small_classes(), decoder, t_end=10.0, n_times=3).save(tmp_path / "half.nc")
@@ -246,32 +244,14 @@ def test_what_is_never_seen_never_moves(draws, decoder):
 @given(strategies.sequence_classes(), decoders)
 def test_compressed_columns_are_the_dense_flow(classes, decoder):
     data = classes.population()
-    compressed = run(data, decoder)
-    dense = run(data, decoder, init=Layer.zeros(data).expand())
+    compressed = run(data, decoder, t_end=8.0)
+    dense = run(data, decoder, t_end=8.0, init=Layer.zeros(data).expand())
     assert compressed.final.Y.shape[1] == min(classes.n_classes + 1, classes.vocab_size)
     assert dense.final.Y.shape[1] == classes.vocab_size
     assert compressed.final.vocab_size == classes.vocab_size
     assert reference.scaled_difference(compressed.final.expand().Y, dense.final.Y) < 1e-9
     assert reference.scaled_difference(logits(compressed), logits(dense)) < 1e-9
     np.testing.assert_allclose(compressed.dataset["loss"], dense.dataset["loss"], rtol=1e-9)
-
-
-@pytest.mark.parametrize("decoder", DECODERS)
-def test_compressed_columns_are_the_dense_flow_to_round_off(decoder):
-    """At a tolerance where the two integrations, whose error norms average over different columns, still agree."""
-    data = small_classes(40).population()
-    options = {"rtol": 3e-14, "atol": 1e-15, "t_end": 5.0}
-    compressed, dense = run(data, decoder, **options), run(data, decoder, init=Layer.zeros(data).expand(), **options)
-    assert reference.scaled_difference(compressed.final.expand().Y, dense.final.Y) < 1e-12
-    assert reference.scaled_difference(compressed.final.Z, dense.final.Z) < 1e-12
-
-
-@pytest.mark.parametrize("decoder", DECODERS)
-def test_a_million_next_tokens(decoder):
-    sizes = {m: run(SequenceClasses.single_common_token(3, m), decoder, n_times=2).final for m in (4, 1_000_000)}
-    assert sizes[1_000_000].Y.shape == sizes[4].Y.shape == (16, 4)
-    np.testing.assert_array_equal(sizes[1_000_000].multiplicity, [1, 1, 1, 999_997])
-    assert sizes[1_000_000].vocab_size == 1_000_000
 
 
 @given(strategies.bags())
@@ -305,7 +285,7 @@ def test_renaming_tokens_and_classes_renames_the_result(classes, decoder, seed):
         vocab_size=classes.vocab_size,
         class_weights=classes.class_weights[order],
     )
-    one, other = run(classes, decoder), run(renamed, decoder)
+    one, other = (run(data, decoder, t_end=8.0) for data in (classes, renamed))
     assert reference.scaled_difference(logits(other), logits(one)[:, :, tokens]) < 1e-9
     attention = one.dataset["attention"].values[:, order][:, :, tokens]
     assert reference.scaled_difference(other.dataset["attention"], attention) < 1e-9
@@ -317,19 +297,11 @@ def test_renaming_tokens_and_classes_renames_the_result(classes, decoder, seed):
 
 @given(strategies.sequence_classes(), decoders, st.floats(0.01, 100))
 def test_faster_learning_for_a_shorter_time_is_the_same(classes, decoder, c):
-    one = run(classes, decoder, t_end=20.0, n_times=4)
-    other = run(classes, decoder, eta_y=c, eta_z=0.7 * c, t_end=20.0 / c, n_times=4)
+    one = run(classes, decoder, t_end=8.0, n_times=3)
+    other = run(classes, decoder, eta_y=c, eta_z=0.7 * c, t_end=8.0 / c, n_times=3)
     np.testing.assert_allclose(other.dataset["time"].values * c, one.dataset["time"].values, rtol=1e-12)
     assert reference.scaled_difference(logits(other), logits(one)) < 1e-7
     assert reference.scaled_difference(other.dataset["y"], one.dataset["y"]) < 1e-7
-
-
-@pytest.mark.parametrize("decoder", DECODERS)
-def test_equal_classes_stay_equal(decoder):
-    trajectory = run(SequenceClasses.single_common_token(4, 30, common=0.5, distinct=[1.0, 0.5]), decoder, t_end=100)
-    own = logits(trajectory)[:, 0, 1:].reshape(-1, 4, 2)
-    np.testing.assert_allclose(own, own[:, :1] * np.ones((1, 4, 1)), rtol=1e-9, atol=1e-13)
-    assert (own[-1, 0, 0] - own[-1, 0, 1]) > 0.01  # unequal tokens do not
 
 
 @pytest.mark.parametrize("decoder", DECODERS)
@@ -385,15 +357,6 @@ def test_default_rate_of_the_values_is_the_one_of_the_decoder():
     assert one.parameters["eta_v"] == 1.0
 
 
-def test_frozen_identity_values_are_no_values():
-    data = small_classes().population()
-    plain = Layer.zeros(data)
-    valued = Layer(plain.Z, plain.Y, np.eye(data.n_tokens), plain.multiplicity)
-    one, other = run(data, init=plain), run(data, init=valued, eta_v=1e-30)
-    assert reference.scaled_difference(logits(other), logits(one)) < 1e-8
-    assert reference.scaled_difference(other.final.Y, one.final.Y) < 1e-8
-
-
 def test_values_continue_from_a_trajectory():
     data = small_classes().population()
     whole = run(data, init=with_values(data), t_end=20.0)
@@ -405,8 +368,10 @@ def test_values_continue_from_a_trajectory():
 # Failures
 
 
-@pytest.mark.parametrize("method", ["DOP853", "Radau", "BDF", "LSODA"])
-@pytest.mark.parametrize("decoder", DECODERS)
+@pytest.mark.parametrize(
+    ("decoder", "method"),
+    [*((decoder, "DOP853") for decoder in DECODERS), *(("full", method) for method in ("Radau", "BDF", "LSODA"))],
+)
 def test_enormous_rates_fail_at_once(decoder, method):
     """LSODA would otherwise step on the spot for ever, and the explicit methods return no state at all."""
     with pytest.raises(IntegrationError) as raised:
@@ -420,7 +385,7 @@ def test_enormous_rates_fail_at_once(decoder, method):
     np.testing.assert_array_equal(error.layer.Z, np.zeros((2, 5)))
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ["DOP853", "RK45", "Radau", "LSODA"])
 def test_a_failure_on_the_way_keeps_what_was_reached(method, monkeypatch):
     bound = flow_systems.Full.bound
     limit = np.abs(logits(run(small_classes(), times=[10.0]))).max()

@@ -5,11 +5,10 @@ import pytest
 import reference
 import scipy.stats
 import strategies
-import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamics import Bags, Layer, SequenceClasses, Trajectory, gradient_flow, observables, sgd
+from dynamics import Bags, Layer, SequenceClasses, gradient_flow, observables, sgd
 
 
 @st.composite
@@ -191,33 +190,6 @@ def test_growth_and_gain_hold_identity_11_in_every_simulator():
         ratio = run.growth_factor(0, 1) / run.growth_factor(0, 2)
         np.testing.assert_allclose(gain + 1, (0.5 / 0.3) ** 2 * ratio, rtol=1e-12)
         assert ratio.values[0] == 1 and abs(ratio.values[-1] - 1) > 0.01
-
-
-def test_observables_survive_a_file(trajectory, tmp_path):
-    trajectory.save(tmp_path / "run.nc")
-    loaded = Trajectory.load(tmp_path / "run.nc")
-    np.testing.assert_array_equal(loaded.attention_entropy(), trajectory.attention_entropy())
-    np.testing.assert_array_equal(loaded.recall([0.1, 0.2]), trajectory.recall([0.1, 0.2]))
-    np.testing.assert_array_equal(loaded.dataset["batch_loss"], trajectory.dataset["batch_loss"])
-
-
-def test_a_file_with_a_changed_byte_or_a_missing_end_is_refused_and_other_programs_read_it(trajectory, tmp_path):
-    path = tmp_path / "run.nc"
-    trajectory.save(path)
-    assert xr.load_dataset(path, engine="h5netcdf").drop_vars("call").equals(trajectory.dataset)
-    whole = path.read_bytes()
-    for place in [*range(0, len(whole), 211), *range(len(whole) - 66, len(whole))]:
-        damaged = bytearray(whole)
-        damaged[place] ^= 1 << place % 8
-        path.write_bytes(damaged)
-        with pytest.raises(ValueError, match=r"`path` must be a trajectory .*run.nc' \(its checksum is wrong\)"):
-            Trajectory.load(path)
-    for size in [0, 1, 63, 64, 65, *range(100, len(whole), 1009), len(whole) - 64, len(whole) - 1]:
-        path.write_bytes(whole[:size])
-        with pytest.raises(ValueError, match="its checksum is wrong"):
-            Trajectory.load(path)
-    path.write_bytes(whole)
-    assert Trajectory.load(path).dataset.identical(trajectory.dataset)
 
 
 def test_a_bag_of_weight_zero_makes_no_token_common():

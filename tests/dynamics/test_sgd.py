@@ -54,17 +54,6 @@ def test_full_batch_step_is_an_euler_step_of_the_flow(draws, eta_y, eta_z):
     assert np.abs(final.expand().Y - whole.Y - eta_y * dY).max() < 1e-13 * eta_y * scale + 1e-15 * scale
 
 
-def test_the_first_step_from_zero_is_known_in_closed_form():
-    """At Y = 0 alpha is 1/M: Z does not move, and Y gains eta sum_n p_n f_n (e_n - 1/M)^T."""
-    classes = small_classes(class_weights=[0.5, 0.3, 0.2])
-    final = sgd(classes, eta_y=0.7, eta_z=5.0, steps=1, **FULL).final.expand()
-    table = classes.probabilities.toarray()
-    features = table / np.linalg.norm(table, axis=1, keepdims=True)
-    residual = np.eye(3, 9) - 1 / 9
-    np.testing.assert_allclose(final.Y, 0.7 * features.T @ np.diag([0.5, 0.3, 0.2]) @ residual, atol=1e-16)
-    assert (final.Z == 0).all()
-
-
 @pytest.mark.parametrize("momentum", [0.0, 0.5, 0.9])
 def test_momentum_is_that_of_the_usual_libraries(momentum):
     """v <- mu v + g, theta <- theta + eta v (not eta inside the velocity, not (1 - mu) g), from Lemma 1."""
@@ -85,27 +74,23 @@ def some_bags(soft):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("soft", [False, True])
-@pytest.mark.parametrize("value", [False, True])
-@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+@pytest.mark.parametrize(
+    ("optimizer", "value", "soft", "dtype"),
+    [
+        ("sgd", True, False, "float64"),
+        ("adam", True, True, "float64"),
+        ("sgd", False, True, "float32"),
+        ("adam", False, False, "float32"),
+    ],
+)
 def test_loops_are_those_of_the_textbooks(optimizer, value, soft, dtype):
     """Momentum and Adam with bias correction, on gradients by complex step of the loss; three different rates."""
     data = some_bags(soft)
     layer = strategies.generic_layer(data, value=value, seed=1)
     etas = (0.05, 0.08, 0.03)[: len(reference.arrays(layer))]
     options = {"eta_v": 0.03} if value else {}
-    final = sgd(
-        data,
-        eta_y=0.08,
-        eta_z=0.05,
-        steps=6,
-        init=layer,
-        optimizer=optimizer,
-        dtype=dtype,
-        **{**FULL, "momentum": 0.7},
-        **options,
-    ).final
+    options |= {"eta_y": 0.08, "eta_z": 0.05, "steps": 6, "init": layer, "optimizer": optimizer, "dtype": dtype}
+    final = sgd(data, **{**FULL, "momentum": 0.7}, **options).final
     gradient = lambda parameters: reference.complex_step_gradient(data, parameters)  # noqa: E731
     if optimizer == "adam":
         expected = reference.adam_loop(gradient, reference.arrays(layer), etas, 6)
@@ -115,20 +100,6 @@ def test_loops_are_those_of_the_textbooks(optimizer, value, soft, dtype):
     for ours, theirs, before in zip(reference.arrays(final), expected, reference.arrays(layer), strict=True):
         assert np.abs(theirs - before).max() > 0.01  # the tolerance is small against what moves
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=tolerance)
-
-
-def test_first_step_of_adam_has_the_size_of_the_rate():
-    """Bias correction makes the first step eta g / (|g| + epsilon), whatever g is; later ones too at equal g."""
-    data = some_bags(soft=False)
-    layer = strategies.generic_layer(data)
-    gradient = layer.gradient(data)
-    for steps in (1, 2):
-        final = sgd(data, eta_y=1e-9, eta_z=1e-9, steps=steps, init=layer, optimizer="adam", **FULL).final
-        for ours, before, slope in zip(
-            reference.arrays(final), reference.arrays(layer), reference.arrays(gradient), strict=True
-        ):
-            moved = (ours - before) / 1e-9 / steps
-            np.testing.assert_allclose(moved, slope / (np.abs(slope) + 1e-8), atol=1e-6)
 
 
 def test_value_matrix_takes_the_rate_of_y_by_default():
@@ -153,7 +124,7 @@ def distance(layer, other):
     )
 
 
-@pytest.mark.parametrize("momentum", [0.0, 0.5, 0.9])
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
 def test_full_batch_converges_to_the_flow_at_first_order(momentum):
     """At t = 20 the state errs in proportion to the step; with momentum mu the effective rate is eta / (1 - mu)."""
     classes, t_end = small_classes(), 20.0
@@ -161,14 +132,14 @@ def test_full_batch_converges_to_the_flow_at_first_order(momentum):
     flow = gradient_flow(
         classes, eta_y=1.0, eta_z=0.7, t_end=t_end, times=[t_end], init=layer, rtol=1e-11, atol=1e-13
     ).final
-    counts = np.array([4000, 8000, 16000, 32000]) if momentum == 0.9 else np.array([500, 1000, 2000, 4000])
+    counts = np.array([8000, 16000]) if momentum == 0.9 else np.array([1000, 2000])
     errors = []
     for steps in counts:
         eta = (1 - momentum) * t_end / steps
         options = {**FULL, "momentum": momentum, "record_every": int(steps), "init": layer}
         errors.append(distance(sgd(classes, eta_y=eta, eta_z=0.7 * eta, steps=int(steps), **options).final, flow))
     assert slope(t_end / counts, errors) == pytest.approx(1, abs=0.1)
-    assert errors[-1] < 0.01 * distance(flow, layer)
+    assert errors[-1] < 0.02 * distance(flow, layer)
 
 
 def enumerated(classes, positions):
@@ -189,16 +160,7 @@ def enumerated(classes, positions):
 TINY = SequenceClasses([[0.5, 0.3, 0.2], [0.2, 0.2, 0.6]], [0, 1], class_weights=[0.4, 0.6], vocab_size=4)
 
 
-def test_bias_of_finite_sequences_falls_like_one_over_their_length():
-    """E of the gradient over all multinomial counts, exactly, against the limit T -> infinity."""
-    layer = strategies.generic_layer(TINY.population())
-    limit = layer.gradient(TINY.population())
-    positions = np.array([16, 32, 64, 128])
-    biases = [distance(layer.gradient(enumerated(TINY, n)), limit) for n in positions]
-    assert slope(positions, biases) == pytest.approx(-1, abs=0.1)
-
-
-@pytest.mark.parametrize("length", [2, 4, 7])
+@pytest.mark.parametrize("length", [2, 7])
 def test_mini_batch_gradient_has_the_mean_and_covariance_of_its_law(length):
     """One step of many runs against mean and covariance over all multinomial counts (so T, 1/B and the draws fit).
 
@@ -243,7 +205,7 @@ def test_sgd_converges_to_the_flow():
     t_end = 4.0
     layer = strategies.generic_layer(TINY.population(), scale=0.5)
     flow = gradient_flow(TINY, eta_y=1.0, eta_z=1.0, t_end=t_end, times=[t_end], init=layer).final
-    counts = np.array([10, 20, 40, 80])
+    counts = np.array([10, 20, 40])
     errors = []
     for n in counts:
         arguments = {"eta_y": t_end / n, "eta_z": t_end / n, "steps": int(n), "momentum": 0.0, "init": layer}
@@ -291,8 +253,7 @@ def test_what_no_bag_reaches_stays_exactly_equal(draws, kind, batch_size):
     np.testing.assert_array_equal(final.Y[~seen.any(axis=0)], start[1][~seen.any(axis=0)])
 
 
-@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
-@pytest.mark.parametrize("vocab_size", [3, 9, 40, 100])
+@pytest.mark.parametrize(("vocab_size", "optimizer"), [(3, "sgd"), (9, "adam"), (40, "adam"), (100, "sgd")])
 def test_compressed_start_is_the_full_one(vocab_size, optimizer):
     """One column for all unseen next tokens, with its padding, against a column for each (M of 32 k and others)."""
     classes = small_classes(vocab_size)
@@ -309,8 +270,7 @@ def test_compressed_start_is_the_full_one(vocab_size, optimizer):
     assert np.abs(full.final.Z).max() > 0.1
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("shift", [-3000.0, -100.0, 100.0, 3000.0])
+@pytest.mark.parametrize(("shift", "dtype"), [(-3000.0, "float64"), (100.0, "float64"), (3000.0, "float32")])
 def test_a_constant_added_to_the_logits_changes_nothing(shift, dtype):
     """Softmax is blind to it. The columns that pad Y must not show either, whatever lies between them and the rest."""
     data = some_bags(soft=False)
@@ -376,12 +336,10 @@ def test_uniform_start_is_uniform():
     """Entries in +-1/sqrt(M), by Kolmogorov-Smirnov over 30 seeds, false alarm 1e-5; it differs between seeds."""
     classes = SequenceClasses.syn_medium(1)
     bound = classes.vocab_size**-0.5
+    options = {"eta_y": 1, "eta_z": 1, "steps": 1, "batch_size": 1, "init": "uniform"}
+    runs = [sgd(classes, **options, seed=seed).dataset for seed in range(30)]
     for name in ("z", "y"):
-        starts = [
-            sgd(classes, eta_y=1, eta_z=1, steps=1, batch_size=1, init="uniform", seed=seed).dataset[name].values[0]
-            for seed in range(30)
-        ]
-        values = np.ravel(starts)
+        values = np.ravel([run[name].values[0] for run in runs])
         assert np.abs(values).max() <= bound
         assert scipy.stats.kstest(values, "uniform", args=(-bound, 2 * bound)).pvalue > 1e-5
         assert len(np.unique(values)) == values.size
@@ -401,7 +359,7 @@ def many_runs():
     return [(data, {**common, "steps": 20 + i, **options}) for i, (data, options) in enumerate(kinds)]
 
 
-@pytest.mark.parametrize("threads", [1, 2, 4, None])
+@pytest.mark.parametrize("threads", [1, 4])
 def test_many_runs_are_those_of_sgd(threads):
     """Bit for bit, whatever the number of threads, and in the order of the list."""
     runs = many_runs()
@@ -460,9 +418,7 @@ def test_the_length_of_a_call_changes_no_bit(options):
     driving.assert_same_bits(*(run.dataset for run in runs))
 
 
-@pytest.mark.parametrize(
-    "steps, record_every", [(1203, 7), (1203, 500), (1500, 700), (1203, 5000), (1000, 250), (12, 1), (1, 3)]
-)
+@pytest.mark.parametrize("steps, record_every", [(203, 7), (203, 150), (203, 5000), (128, 64), (12, 1), (1, 3)])
 def test_records(steps, record_every):
     """First and last state always; what is recorded and how the loop is cut (each 64 steps) changes no state."""
     classes = small_classes()
@@ -481,12 +437,12 @@ def test_records(steps, record_every):
 
 
 def test_adam_counts_its_steps_through_all_calls():
-    """Bias correction after 500 steps, where the compiled loop is entered again, still is that of the textbook."""
+    """Bias correction after 64 steps, where the compiled loop is entered again, still is that of the textbook."""
     data = some_bags(soft=True)
     layer = strategies.generic_layer(data)
-    options = {"eta_y": 1e-3, "eta_z": 2e-3, "steps": 520, "optimizer": "adam", "init": layer, **FULL}
+    options = {"eta_y": 1e-3, "eta_z": 2e-3, "steps": 150, "optimizer": "adam", "init": layer, **FULL}
     final = sgd(data, record_every=90, **options).final
-    expected = reference.adam_loop(lambda p: reference.lemma1(data, p), reference.arrays(layer), (2e-3, 1e-3), 520)
+    expected = reference.adam_loop(lambda p: reference.lemma1(data, p), reference.arrays(layer), (2e-3, 1e-3), 150)
     for ours, theirs in zip(reference.arrays(final), expected, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-10)
 

@@ -67,14 +67,14 @@ def test_sgd_tends_to_its_flow_at_first_order(name):
     """At a fixed momentum, whose own time, 1/(1 - momentum) steps, is then a share of the whole of order eta."""
     optimizer, objective = SMOOTH[name]
     solver = Solver(momentum="first order") if "first" in name else None
-    rates = [0.1, 0.05, 0.025]
+    rates = [0.1, 0.05]
     gaps = [gap(rate, optimizer, objective, solver=solver) for rate in rates]
     assert order(gaps, rates) == pytest.approx(1, abs=0.1)
 
 
 @pytest.mark.parametrize("kind", ["cosine", "linear", "warm-up", "function"])
 def test_sgd_tends_to_the_flow_of_its_schedule(kind):
-    rates, gaps = [0.1, 0.05, 0.025], []
+    rates, gaps = [0.1, 0.05], []
     for rate in rates:
         schedule = {
             "cosine": Schedule(warm_up=1 / rate, decay="cosine", floor=0.1),
@@ -90,7 +90,7 @@ def test_momentum_has_a_flow_of_second_order_with_a_clock_of_its_own():
     """With eta = h^2 and 1 - momentum = gamma h the flow lives on the clock h k: SGD tends to it at first order in h,
     while the flow of first order, with eta/(1 - momentum), misses it by what does not fall with h."""
     gaps: dict[str, list[float]] = {"second order": [], "first order": []}
-    sizes = [0.2, 0.1, 0.05, 0.025]
+    sizes = [0.1, 0.05]
     for h in sizes:
         steps, optimizer = round(5 / h), Optimizer(momentum=1 - 1.5 * h)
         own = {"eta_y": h * h, "eta_z": h * h / 2, "init": LAYER}
@@ -105,7 +105,7 @@ def test_momentum_has_a_flow_of_second_order_with_a_clock_of_its_own():
 def test_first_order_is_enough_where_the_rate_is_small_against_the_square_of_what_momentum_forgets():
     """Flows of first and second order part by a share of eta/(1 - momentum)^2, whatever momentum: order one in it."""
     for momentum in (0.5, 0.9):
-        rates, gaps = [x * (1 - momentum) ** 2 for x in (0.04, 0.02, 0.01)], []
+        rates, gaps = [x * (1 - momentum) ** 2 for x in (0.04, 0.02)], []
         for rate in rates:
             optimizer, span = Optimizer(momentum=momentum), 2 * (1 - momentum) / rate
             own = {"eta_y": rate, "eta_z": rate / 2, "init": LAYER, "t_end": span, "n_times": 2}
@@ -120,7 +120,7 @@ def test_first_order_is_enough_where_the_rate_is_small_against_the_square_of_wha
 def test_sign_descent_follows_the_sign_flow_where_it_exists():
     """Within two steps for each sign that may have changed; until a gradient stays at zero, which stops the flow."""
     optimizer = Optimizer("sign", momentum=0.0)
-    for rate in (0.02, 0.01, 0.005):
+    for rate in (0.02, 0.01):
         assert gap(rate, optimizer, span=0.3) < 4 * rate
     with pytest.raises(IntegrationError, match="the gradient stays at zero") as caught:
         gradient_flow(BAGS, eta_y=0.02, eta_z=0.01, t_end=50.0, init=LAYER, optimizer=optimizer)
@@ -132,7 +132,7 @@ def test_weight_decay_and_clipping_in_both_decoders(decoder):
     classes = SequenceClasses([[0.5, 0.3, 0.2, 0], [0.5, 0.1, 0, 0.4]], [0, 0], vocab_size=5)
     start = strategies.generic_layer(classes.population(), scale=0.5)
     optimizer = Optimizer(momentum=0.0, weight_decay=0.05, clip=0.2)
-    rates = [0.1, 0.05, 0.025]
+    rates = [0.1, 0.05]
     gaps = [gap(rate, optimizer, decoder=decoder, data=classes, start=start) for rate in rates]
     assert order(gaps, rates) == pytest.approx(1, abs=0.1)
 
