@@ -10,7 +10,7 @@ settings.register_profile(
     deadline=None,
     derandomize=not LONG,
     database=None,
-    max_examples=1000 if LONG else 20,
+    max_examples=1000 if LONG else 12,
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
 )
