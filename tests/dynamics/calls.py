@@ -2,7 +2,6 @@
 
 # ruff: noqa: C408
 import re
-from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
@@ -108,27 +107,23 @@ def open_calls():
     }
 
 
-def calls():
-    """Name -> (callable, arguments); made anew, so that no call sees another's objects."""
-    rng = partial(np.random.default_rng, 0)
-    classes = SequenceClasses([[0.2, 0.8, 0.0], [0.2, 0.0, 0.8]], [0, 0], vocab_size=4)
-    bags = classes.population()
-    corpus = TextCorpus(["a b a c a b"])
-    layer, embedding = Layer.zeros(bags), Embedding(np.eye(3), np.ones((2, 3)), np.ones((2, 3)))
-    rates = {"eta_y": 0.1, "eta_z": 0.1}
-    run = gradient_flow(classes, **rates, t_end=1.0, n_times=2)
-    noise = gradient_noise(classes, batch_size=2, length=4)
-    entropy = {"attention": np.full((2, 1, 2), 0.5), "mask": np.ones((1, 2), dtype=bool), "starts": None}
-    optimizer, own = Optimizer("sgd", schedule=Schedule(2.0)), Field("of hostile tests", Layer.gradient)
-    support = observables.Support(bags)
+RATES = {"eta_y": 0.1, "eta_z": 0.1}
+
+
+def two_classes():
+    return SequenceClasses([[0.2, 0.8, 0.0], [0.2, 0.0, 0.8]], [0, 0], vocab_size=4)
+
+
+def drawn():
+    return dict(ax=Figure().subplots(), labels=["x"], style={"lines.linewidth": 2.0})
+
+
+def data_calls(classes):
+    """Valid calls of data and extensions."""
+    bags, corpus, rng = classes.population(), TextCorpus(["a b a c a b"]), np.random.default_rng(0)
     Path("kept.txt").write_text("a b a c b a", encoding="utf-8")
-    run.save("kept.nc")
     bags.save("kept.npz")
-
-    def drawn():
-        return dict(ax=Figure().subplots(), labels=["x"], style={"lines.linewidth": 2.0})
-
-    return open_calls() | {
+    return {
         "bags.Bags": (Bags, dict(query=[0], target=[0], indptr=[0, 1], token=[0], count=[1.0], weight=[1.0],
                                  n_queries=1, n_tokens=1, vocab_size=1, token_names=["a"], class_names=["b"],
                                  query_names=["c"])),
@@ -151,12 +146,52 @@ def calls():
                                                   tokenizer="whitespace", vocabulary=["<unk>", "a"], progress=False)),
         "data.text.TextCorpus.encode": (corpus.encode, dict(text="a b")),
         "data.text.TextCorpus.decode": (corpus.decode, dict(tokens=[0, 1])),
-        "data.text.TextCorpus.windows": (corpus.windows, dict(length=2, stride=1, limit=2, rng=rng(), start=0,
+        "data.text.TextCorpus.windows": (corpus.windows, dict(length=2, stride=1, limit=2, rng=rng, start=0,
                                                               stop=6)),
+        "extensions.residual_connection": (extensions.residual_connection, dict(data=classes, inner_norm=True)),
+        "extensions.layer_norm": (extensions.layer_norm, dict(data=classes, width=5)),
+        "extensions.biased_sequences": (extensions.biased_sequences, dict(
+            data=classes, n=3, length=4, position_bias=0.1, rng=0)),
+        "bags.Bags.plot": (bags.plot, drawn()),
+        "data.sequence_classes.SequenceClasses.plot": (classes.plot, drawn()),
+        "bags.population_of": (population_of, dict(data=classes)),
+    }  # fmt: skip
+
+
+def simulator_calls(classes):
+    """Valid calls of the simulators."""
+    noise = gradient_noise(classes, batch_size=2, length=4)
+    return {
         "descent.sgd": (sgd, dict(
-            data=classes, **rates, steps=2, batch_size=2, length=4, momentum=0.9, optimizer="sgd", init="zero", seed=0,
+            data=classes, **RATES, steps=2, batch_size=2, length=4, momentum=0.9, optimizer="sgd", init="zero", seed=0,
             record_every=1, dtype="float64", progress=False, eta_v=None, position_bias=0.0, eta_hidden=None,
             objective=None, evaluate=None, decoder="full", replacement=True)),
+        "descent.sgd_many": (sgd_many, dict(runs=[(classes, {**RATES, "steps": 1})], observe=None, threads=1,
+                                            progress=False)),
+        "ensemble.gradient_flow_ensemble": (gradient_flow_ensemble, dict(
+            settings={"n_classes": 3, "vocab_size": 5, "eta_y": 1.0, "eta_z": 1.0}, t_end=1.0, times=[0.5],
+            decoder="full", rtol=1e-3, atol=1e-3, record=["z"], fastest=True, threads=1, path=None,
+            progress=False)),
+        "diffusion.stochastic_flow": (stochastic_flow, dict(
+            data=classes, **RATES, t_end=1.0, batch_size=2, length=4, decoder="full", scheme="euler-maruyama", dt=1.0,
+            order=1, times=[0.5], n_times=2, init=None, seed=0, progress=False, objective=None)),
+        "noise.gradient_noise": (gradient_noise, dict(
+            data=classes, layer=None, batch_size=2, length=4, decoder="full", objective=None)),
+        "noise.linear_noise": (linear_noise, dict(
+            data=classes, **RATES, steps=[1, 2], decoder="full", finite=True, init=None, objective=None,
+            progress=False)),
+        "noise.GradientNoise.parts": (noise.parts, dict(vector=noise.mean)),
+        "noise.GradientNoise.sample": (noise.sample, dict(n=2, rng=0)),
+        "flow.gradient_flow": (gradient_flow, dict(
+            data=classes, **RATES, t_end=1.0, decoder="full", times=[0.5], n_times=2, init=None, rtol=1e-3, atol=1e-3,
+            progress=False, eta_v=None, eta_hidden=None, objective=None, solver=None, optimizer=None)),
+    }  # fmt: skip
+
+
+def option_calls():
+    """Valid calls of options, fields and limits."""
+    optimizer, own = Optimizer("sgd", schedule=Schedule(2.0)), Field("of hostile tests", Layer.gradient)
+    return {
         "_model.objective.Objective": (Objective, dict(
             criterion="squared", contrast=None, contrast_weight=0.0, label_smoothing=0.1, temperature=2.0,
             normalisation="layer", terms=())),
@@ -164,29 +199,6 @@ def calls():
             name="adamw", momentum=0.5, weight_decay=0.1, decoupled=True, schedule=Schedule(2.0), clip=1.0,
             betas=(0.9, 0.99), epsilon=1e-6)),
         "optimizers.optimizer.Schedule": (Schedule, dict(warm_up=2.0, decay="cosine", steps=10.0, floor=0.1)),
-        "descent.sgd_many": (sgd_many, dict(runs=[(classes, {**rates, "steps": 1})], observe=None, threads=1,
-                                            progress=False)),
-        "extensions.residual_connection": (extensions.residual_connection, dict(data=classes, inner_norm=True)),
-        "extensions.layer_norm": (extensions.layer_norm, dict(data=classes, width=5)),
-        "extensions.biased_sequences": (extensions.biased_sequences, dict(
-            data=classes, n=3, length=4, position_bias=0.1, rng=0)),
-        "ensemble.gradient_flow_ensemble": (gradient_flow_ensemble, dict(
-            settings={"n_classes": 3, "vocab_size": 5, "eta_y": 1.0, "eta_z": 1.0}, t_end=1.0, times=[0.5],
-            decoder="full", rtol=1e-3, atol=1e-3, record=["z"], fastest=True, threads=1, path=None,
-            progress=False)),
-        "diffusion.stochastic_flow": (stochastic_flow, dict(
-            data=classes, **rates, t_end=1.0, batch_size=2, length=4, decoder="full", scheme="euler-maruyama", dt=1.0,
-            order=1, times=[0.5], n_times=2, init=None, seed=0, progress=False, objective=None)),
-        "noise.gradient_noise": (gradient_noise, dict(
-            data=classes, layer=None, batch_size=2, length=4, decoder="full", objective=None)),
-        "noise.linear_noise": (linear_noise, dict(
-            data=classes, **rates, steps=[1, 2], decoder="full", finite=True, init=None, objective=None,
-            progress=False)),
-        "noise.GradientNoise.parts": (noise.parts, dict(vector=noise.mean)),
-        "noise.GradientNoise.sample": (noise.sample, dict(n=2, rng=0)),
-        "flow.gradient_flow": (gradient_flow, dict(
-            data=classes, **rates, t_end=1.0, decoder="full", times=[0.5], n_times=2, init=None, rtol=1e-3, atol=1e-3,
-            progress=False, eta_v=None, eta_hidden=None, objective=None, solver=None, optimizer=None)),
         "_engine.solver.Solver": (Solver, dict(method="DOP853", time_scale="linear", reduce="auto",
                                                momentum="first order")),
         "_model.objective.Objective.of": (Objective.of, dict(parameters=Objective(temperature=2.0).parameters)),
@@ -199,15 +211,24 @@ def calls():
         "fields.own.Field": (Field, dict(name="mine", gradient=own.gradient, step=None, inverts=False,
                                          symmetric=False)),
         "fields.table.register_field": (register_field, dict(field=own)),
+        **{f"options.{name}": (getattr(options, name), dict(options={"optimizer": "adamw", "clip": 1.0}))
+           for name in ("optimizer_of", "objective_of", "unusual", "flow_options")},
+        "support.limits.Limits": (Limits, dict(memory=2**40, tables=2, data=3, evaluations=4, runs=5, work=6, numbers=7,
+                                               members=8, seconds_between_lines=9.0, seconds_between_saves=10.0)),
+    }  # fmt: skip
+
+
+def layer_calls(bags):
+    """Valid calls of layers and of what is observed of them."""
+    layer, embedding = Layer.zeros(bags), Embedding(np.eye(3), np.ones((2, 3)), np.ones((2, 3)))
+    entropy = {"attention": np.full((2, 1, 2), 0.5), "mask": np.ones((1, 2), dtype=bool), "starts": None}
+    support = observables.Support(bags)
+    return {
         "layer.Embedding": (Embedding, dict(vectors=np.eye(3), keys=np.ones((2, 3)), queries=np.ones((2, 3)),
                                             values=np.ones((2, 3)))),
         "layer.Layer": (Layer, dict(Z=np.zeros((3, 3)), Y=np.zeros((3, 2)), V=None, multiplicity=[1, 1], hidden=None,
                                     center=False, floor=0.0, embedding=embedding, residual=False,
                                     temperature=1.0, normalisation="unit")),
-        **{f"options.{name}": (getattr(options, name), dict(options={"optimizer": "adamw", "clip": 1.0}))
-           for name in ("optimizer_of", "objective_of", "unusual", "flow_options")},
-        "support.limits.Limits": (Limits, dict(memory=2**40, tables=2, data=3, evaluations=4, runs=5, work=6, numbers=7,
-                                               members=8, seconds_between_lines=9.0, seconds_between_saves=10.0)),
         "layer.Layer.zeros": (Layer.zeros, dict(bags=bags)),
         "layer.Layer.embedded": (Layer.embedded, dict(embedding=embedding, Y=np.zeros((3, 2)))),
         **{f"layer.Layer.{name}": (getattr(layer, name), dict(bags=bags))
@@ -225,6 +246,15 @@ def calls():
         "observables.Support.dense": (support.dense, dict(values=support.distinct)),
         "observables.Support.over_time": (support.over_time, dict(Z=np.zeros((2, *layer.Z.shape)))),
         "observables.given_next_token": (observables.given_next_token, dict(bags=bags)),
+        "layer.Layer.plot": (layer.plot, dict(matrix="Z", **drawn())),
+    }  # fmt: skip
+
+
+def trajectory_calls(classes):
+    """Valid calls of a trajectory."""
+    run = gradient_flow(classes, **RATES, t_end=1.0, n_times=2)
+    run.save("kept.nc")
+    return {
         "trajectory.Trajectory": (Trajectory, dict(dataset=run.dataset, call=run.call, environment=run.environment)),
         "trajectory.Trajectory.attention_entropy": (run.attention_entropy, dict(tokens="distinct")),
         "trajectory.Trajectory.recall": (run.recall, dict(thresholds=[0.1])),
@@ -232,13 +262,16 @@ def calls():
         "trajectory.Trajectory.growth_factor": (run.growth_factor, dict(next_token=0, token=1)),
         "trajectory.Trajectory.relative_gain": (run.relative_gain, dict(next_token=0, token=1, other=0)),
         "trajectory.Trajectory.save": (run.save, dict(path="run.nc")),
-        "bags.Bags.plot": (bags.plot, drawn()),
-        "data.sequence_classes.SequenceClasses.plot": (classes.plot, drawn()),
-        "layer.Layer.plot": (layer.plot, dict(matrix="Z", **drawn())),
         "trajectory.Trajectory.plot": (run.plot, dict(quantity="attention", next_token=None, **drawn())),
         "trajectory.Trajectory.names": (run.names, dict(axis="token")),
         "trajectory.Trajectory.number": (run.number, dict(axis="token", value=1)),
         "trajectory.Trajectory.to_csv": (run.to_csv, dict(path="run.csv")),
         "trajectory.Trajectory.load": (Trajectory.load, dict(path="kept.nc")),
-        "bags.population_of": (population_of, dict(data=classes)),
     }  # fmt: skip
+
+
+def calls():
+    """Name -> (callable, arguments); made anew, so that no call sees another's objects."""
+    classes = two_classes()
+    made = open_calls() | data_calls(classes) | simulator_calls(classes) | option_calls()
+    return made | layer_calls(classes.population()) | trajectory_calls(classes)
