@@ -14,8 +14,6 @@ from yzflow_bounded_dyck.networks import ReluNetwork
 
 from dynamics import Bags, Layer
 
-SIZES = [(2, 3), (2, 6), (3, 4), (4, 5)]
-
 
 def random_layer(language, seed, *, value=True, scale=1.0):
     rng = np.random.default_rng(seed)
@@ -91,9 +89,8 @@ def test_closing_weights_under_uniform_attention():
     assert (layer.Y != 0).sum() == 8
 
 
-@pytest.mark.parametrize("depth", [*range(1, 9), *(pytest.param(d, marks=pytest.mark.slow) for d in range(9, 13))])
-@given(st.integers(1, 3), st.sampled_from([0.0, 0.5, 1.0]), strategies.SEEDS)
-@settings(max_examples=15)
+@given(st.integers(1, 12), st.integers(1, 3), st.sampled_from([0.0, 0.5, 1.0]), strategies.SEEDS)
+@settings(max_examples=30)
 def test_a_balanced_layers_decoder_reads_the_stack_at_any_depth(depth, k, scale, seed):
     language = DyckLanguage(k, depth)
     layer = balance.balanced_layer(language, seed, scale=scale)
@@ -139,8 +136,7 @@ def test_violation_where_every_contribution_is_its_own_unit_vector():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("k", "depth"), SIZES)
-@pytest.mark.parametrize("scale", [0.0, 1.0])
+@pytest.mark.parametrize(("k", "depth", "scale"), [(2, 6, 1.0), (3, 4, 0.0), (4, 5, 1.0)])
 def test_constructed_layers_predict_the_exact_distribution(k, depth, scale):
     language = DyckLanguage(k, depth, 0.3)
     layer = balance.balanced_layer(language, k + depth, scale=scale)
@@ -182,8 +178,8 @@ def test_inserted_pairs_change_nothing_exactly_where_balance_holds(k, depth, see
     depths = rng.integers(1, depth)
     types = rng.integers(k, size=depths + 1)
     prefix = np.array([*(2 * types), 2 * types[-1] + 1])
-    longer = insert_pairs(language, prefix, rng, 1000)
-    assert longer.size == prefix.size + 2000 and (language.stack(longer) == language.stack(prefix)).all()
+    longer = insert_pairs(language, prefix, rng, 100)
+    assert longer.size == prefix.size + 200 and (language.stack(longer) == language.stack(prefix)).all()
     bags = language.bags([prefix, longer])
     before, after = layer.features(bags)
     assert np.abs(after - before).max() < 1e-11

@@ -87,7 +87,7 @@ def test_every_state_has_its_number_and_a_partner_that_it_matches(language):
         assert language.states[language.partner(number)] == partner and language.partner(partner) == state
 
 
-@pytest.mark.parametrize(("k", "depth", "length"), [(1, 1, 6), (1, 3, 7), (2, 2, 5), (2, 3, 5), (3, 2, 4)])
+@pytest.mark.parametrize(("k", "depth", "length"), [(1, 3, 7), (2, 2, 5), (3, 2, 4)])
 def test_the_prefixes_listed_are_those_of_all_strings_that_parse(k, depth, length):
     language = DyckLanguage(k, depth, 0.3)
     strings = itertools.product(range(2 * k), repeat=length)
@@ -145,12 +145,11 @@ def tally(sequences, cells):
     return list(counts.values())
 
 
-@pytest.mark.parametrize("q", [0.1, 0.5, 0.8])
-@pytest.mark.parametrize(("k", "depth"), [(2, 2), (1, 3), (2, 4)])
+@pytest.mark.parametrize(("k", "depth", "q"), [(2, 2, 0.1), (1, 3, 0.8), (2, 4, 0.5)])
 def test_sampled_frequencies_are_the_enumerated_probabilities(k, depth, q):
-    """Chi-square tests; each of 18 rejects a right sampler with probability 1e-6."""
+    """Chi-square tests; each of 6 rejects a right sampler with probability 1e-6."""
     language = DyckLanguage(k, depth, q)
-    n = 40_000
+    n = 10_000
     prefixes = {tuple(int(b) for b in p): probability(language, p) for m in (2, 3, 4) for p in language.prefixes(m)}
     found = tally(language.sample_sequences(n, min_length=2, max_length=4, rng=5), prefixes)
     check_frequencies(found, np.array(list(prefixes.values())) / 3)
@@ -175,15 +174,15 @@ def test_the_law_of_long_words_is_that_of_rejection():
     """A two-sample test of the mean number of open brackets at depth 3, at five standard errors (6e-7)."""
     language = DyckLanguage(2, 3, 0.7)
     number = {}
-    words = language.sample(20_000, min_length=100, max_length=100, rng=1, kind="word")
-    prefixes = language.sample(200_000, min_length=100, max_length=100, rng=2)
+    words = language.sample(5_000, min_length=100, max_length=100, rng=1, kind="word")
+    prefixes = language.sample(50_000, min_length=100, max_length=100, rng=2)
     closed = prefixes.query % 3 == 0
     closed &= (prefixes.query >= 6) & (prefixes.query < 12)
     for name, bags, chosen in (("word", words, np.full(len(words), True)), ("prefix", prefixes, closed)):
         level = np.isin(bags.token, language.open([0, 1], 3))
         bag = np.repeat(np.arange(len(bags)), np.diff(bags.indptr))
         number[name] = np.bincount(bag, weights=bags.count * level, minlength=len(bags))[chosen]
-    assert len(number["prefix"]) > 2000
+    assert len(number["prefix"]) > 500
     assert all((words.query[:, None] == language.close([0, 1], 0)).any(axis=1))
     error = np.sqrt(sum(values.var() / values.size for values in number.values()))
     assert abs(number["word"].mean() - number["prefix"].mean()) < 5 * error
@@ -195,13 +194,13 @@ def test_enumeration_is_the_law_of_the_samples(kind, positions):
     """The expected counts and targets; a wrong weight of lengths or positions moves them by much more than 2%."""
     language = DyckLanguage(2, 2, 0.4)
     options = {"min_length": 1, "max_length": 6, "kind": kind, "positions": positions}
-    exact, drawn = language.enumerate(**options), language.sample(60_000, rng=3, **options)
+    exact, drawn = language.enumerate(**options), language.sample(15_000, rng=3, **options)
     assert exact.weight.sum() == pytest.approx(1)
     for of in (reference.dense_counts, lambda bags: bags.target, lambda bags: np.eye(bags.n_queries)[bags.query]):
         found, expected = drawn.weight @ of(drawn), exact.weight @ of(exact)
         spread = np.sqrt(exact.weight @ (of(exact) - expected) ** 2)
         # Positions of a sequence are not independent; at most 7 of them.
-        assert (np.abs(found - expected) <= 5 * np.sqrt(7 / 60_000) * spread + 1e-9).all()
+        assert (np.abs(found - expected) <= 5 * np.sqrt(7 / 15_000) * spread + 1e-9).all()
 
 
 def test_enumeration_merges_equal_bags():
@@ -246,9 +245,9 @@ def test_words_far_below_the_smallest_float_keep_their_law():
     At five standard errors (6e-7).
     """
     language = DyckLanguage(1, 30, 1 - 1e-12)
-    words = language.sample(20_000, min_length=60, max_length=60, rng=0, kind="word")
+    words = language.sample(5_000, min_length=60, max_length=60, rng=0, kind="word")
     returns = reference.dense_counts(words)[:, language.close(0, 0)]
-    assert abs(returns.mean() - 90 / 32) < 5 * returns.std() / np.sqrt(20_000)
+    assert abs(returns.mean() - 90 / 32) < 5 * returns.std() / np.sqrt(5_000)
 
 
 @given(strategies.dyck_languages(max_types=3, max_depth=4))

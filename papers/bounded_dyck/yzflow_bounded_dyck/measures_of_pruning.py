@@ -16,6 +16,9 @@ from yzflow_bounded_dyck.networks import ReluNetwork
 from yzflow_bounded_dyck.transformers import Transformer, TransformerLayer, layer_norm, random_transformer
 
 _WIDTH, _HIDDEN, _LENGTH = 4, 8, 6
+# Seed, layers, floor of LN, identity layers and the place of the given ones among them.
+_PAIRS = tuple((seed, *pair) for pair in ((1, 0.2, 0, 0), (1, 50.0, 8, 0), (2, 1.0, 2, 1)) for seed in range(2))
+_SEEDS = 8
 
 
 def _given(n_layers: int, rng: np.random.Generator, floor: float = 1.0) -> Transformer:
@@ -148,14 +151,13 @@ def certificates_hold() -> float:
     Pruned Transformers of one and two layers, with LN near and far from its floor, and with identity layers before.
     """
     ratios = []
-    for n_layers, floor, spare, place in ((1, 0.2, 0, 0), (1, 50.0, 8, 0), (2, 1.0, 2, 1)):
-        for seed in range(2):
-            rng = np.random.default_rng([seed, n_layers, spare])
-            target = _given(n_layers, rng, floor)
-            pruned = lottery.prune_transformer(target, lottery.room_for(target, 10, rng, spare=spare), place=place)
-            tokens = _inputs(rng)
-            error = pruned.error(tokens)
-            ratios += [error / pruned.certificate(), error / pruned.certificate_on(tokens)]
+    for seed, n_layers, floor, spare, place in _PAIRS:
+        rng = np.random.default_rng([seed, n_layers, spare])
+        target = _given(n_layers, rng, floor)
+        pruned = lottery.prune_transformer(target, lottery.room_for(target, 10, rng, spare=spare), place=place)
+        tokens = _inputs(rng)
+        error = pruned.error(tokens)
+        ratios += [error / pruned.certificate(), error / pruned.certificate_on(tokens)]
     return max(0.0, max(ratios) - 1)
 
 
@@ -170,7 +172,7 @@ def width_law(runs: Runs, level: str) -> float:
 
 @functools.cache
 def _slopes() -> tuple[float, float]:
-    sizes, values = (10, 18), np.zeros((2, 2, 8))
+    sizes, values = (10, 18), np.zeros((2, 2, _SEEDS))
     for i, n in enumerate(sizes):
         for seed in range(values.shape[2]):
             rng = np.random.default_rng([seed, n])

@@ -17,7 +17,7 @@ from yzflow_sparse_averaging.attention_unit import AttentionUnit, MultiHeadLayer
 from yzflow_sparse_averaging.proofs import fully_connected
 
 
-@pytest.mark.parametrize("q", range(1, 9))
+@pytest.mark.parametrize("q", [1, 2, 5, 7])
 def test_ranks_of_disjointness_and_intersection(q):
     matrix = averaging.disjointness_matrix(q)
     assert averaging.exact_rank(matrix) == 2**q
@@ -47,7 +47,7 @@ def unit_for_protocol(q, bits, *, seed=0):
     return averaging.random_keys_unit(keys, q, error=0.5 / q, bits=bits)
 
 
-@pytest.mark.parametrize("q", range(1, 7))
+@pytest.mark.parametrize("q", [1, 2, 5])
 def test_the_protocol_answers_every_pair_with_few_bits(q):
     unit = unit_for_protocol(q, 8)
     run = averaging.qsa_protocol(unit, q)
@@ -59,7 +59,7 @@ def test_the_protocol_answers_every_pair_with_few_bits(q):
     assert run.messages == 2**q
 
 
-@pytest.mark.parametrize("q", [3, 5, 6])
+@pytest.mark.parametrize("q", [3, 5])
 def test_too_few_bits_break_the_protocol(q):
     one = averaging.qsa_protocol(unit_for_protocol(q, 1), q)
     assert one.errors > 0
@@ -113,7 +113,7 @@ def test_too_small_a_modulus_has_too_few_pairs():
         averaging.disjointness_residues(4, 8)
 
 
-@pytest.mark.parametrize("n", range(1, 7))
+@pytest.mark.parametrize("n", [1, 2, 5])
 def test_one_layer_for_match3_answers_disjointness(n):
     modulus, bits = 2 * n + 3, 9
     model = averaging.match3_histogram(n_tokens=2 * n + 1, modulus=modulus)
@@ -250,7 +250,7 @@ def largest_error(weights, q, value_dimension=1):
     return found
 
 
-@pytest.mark.parametrize(("n", "q"), [(4, 2), (5, 2), (6, 2), (6, 3)])
+@pytest.mark.parametrize(("n", "q"), [(4, 2), (5, 2), (6, 3)])
 def test_half_of_the_width_forces_a_constant_error_for_all_q_to_half(n, q):
     rng = np.random.default_rng(n + q)
     for width in range(1, n):
@@ -262,7 +262,7 @@ def test_half_of_the_width_forces_a_constant_error_for_all_q_to_half(n, q):
         assert width > n / 2 or bound >= 1 / 2
 
 
-@pytest.mark.parametrize("n", [3, 4, 5, pytest.param(6, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n", [3, 4, pytest.param(5, marks=pytest.mark.slow)])
 def test_the_least_error_is_attained_and_nothing_is_below_it(n):
     """All q and widths: the layer that attains it, and descents that start from others, which end above it."""
     rng = np.random.default_rng(n)
@@ -279,7 +279,7 @@ def test_the_least_error_is_attained_and_nothing_is_below_it(n):
             assert error >= least - 1e-8
 
 
-@pytest.mark.parametrize(("n", "q"), [(40, 20), (40, 7), (41, 35)])
+@pytest.mark.parametrize(("n", "q"), [(20, 10), (20, 4), (21, 17)])
 def test_the_least_error_of_many_tokens_by_the_sorted_sums_of_the_kernel(n, q):
     """Vertices of the best layers' kernels, each known in closed form: no set has a larger average than is said."""
     rng = np.random.default_rng(q)
@@ -305,9 +305,7 @@ def test_several_numbers_a_token_share_the_width_evenly():
     assert found.error == pytest.approx(least, abs=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("n", "q", "d"), [(2, 1, 3), (3, 2, 2), (4, 3, 2), (3, 2, 3), pytest.param(5, 3, 2, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize(("n", "q", "d"), [(2, 1, 3), (3, 2, 2), pytest.param(4, 3, 2, marks=pytest.mark.slow)])
 def test_several_numbers_a_token_are_attained_and_not_undercut(n, q, d):
     """Every width: the layer that is built, and layers that mix coordinates, near random ones and near it."""
     rng = np.random.default_rng(n)

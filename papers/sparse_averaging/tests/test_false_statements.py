@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 import pytest
-from yzflow_sparse_averaging import averaging, measures, sorted_groups
+from yzflow_sparse_averaging import averaging, measures, measures_strict, sorted_groups
 from yzflow_sparse_averaging import instances as tasks
 from yzflow_sparse_averaging.proofs import fully_connected, moments
 from yzflow_sparse_averaging.proofs import groups as proofs_of_groups
@@ -25,6 +25,17 @@ from yzflow.audits.verdicts import Verdict, judge
 
 RANDOM = np.random.default_rng(5)
 SETTING = settings(quick=True)[0]
+
+
+@pytest.fixture(autouse=True)
+def smaller(monkeypatch):
+    """Fewer tokens for the dear checks."""
+    monkeypatch.setattr(measures, "_LAYER_TOKENS", 12)
+    monkeypatch.setattr(measures, "_DEEP_TOKENS", 16)
+    monkeypatch.setattr(measures, "_BUILT", (3, 4, 9, 27, 64, 256))
+    monkeypatch.setattr(measures_strict, "_BUILT", (8, 64))
+    monkeypatch.setattr(measures_strict, "_STRICT_TOKENS", 9)
+    monkeypatch.setattr(measures_strict, "_LAYER_TOKENS", 3)
 
 
 def drawn(right):

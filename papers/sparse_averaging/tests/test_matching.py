@@ -22,10 +22,10 @@ def largest_error(unit, x):
     return float(np.abs(unit(x) - truth).max())
 
 
-@pytest.mark.parametrize("error", [0.01, 0.3, 1e-9])
+@pytest.mark.parametrize("error", [0.3, 1e-9])
 @pytest.mark.parametrize(
     ("order", "n", "modulus"),
-    [(2, 1, 2), (2, 3, 2), (2, 4, 3), (2, 4, 7), (2, 6, 4), (3, 1, 2), (3, 1, 3), (3, 3, 2), (3, 3, 3), (3, 4, 5)],
+    [(2, 1, 2), (2, 4, 7), (2, 5, 4), (3, 1, 2), (3, 3, 3), (3, 4, 4)],
 )
 def test_every_small_input_is_within_the_bound(order, n, modulus, error):
     unit = UNITS[order][0](n_tokens=n, modulus=modulus, error=error)
@@ -33,7 +33,7 @@ def test_every_small_input_is_within_the_bound(order, n, modulus, error):
         assert largest_error(unit, tasks.all_match(size, modulus)) <= error + ROUNDING
 
 
-@pytest.mark.parametrize(("n", "modulus"), [(1, 5), (7, 5), (1000, 11)])
+@pytest.mark.parametrize(("n", "modulus"), [(1, 5), (7, 5), (200, 11)])
 def test_the_largest_error_of_match2_is_exactly_eta(n, modulus):
     eta = 0.03
     unit = averaging.match2(n_tokens=n, modulus=modulus, error=eta)
@@ -44,7 +44,7 @@ def test_the_largest_error_of_match2_is_exactly_eta(n, modulus):
     assert largest_error(unit, nearest) == pytest.approx(eta, rel=1e-9)
 
 
-@pytest.mark.parametrize(("n", "modulus"), [(1000, 10**6), (200, 97), (2, 10**7), (300, 2)])
+@pytest.mark.parametrize(("n", "modulus"), [(300, 10**6), (200, 97), (2, 10**7), (50, 2)])
 def test_match2_on_large_inputs_random_and_adversarial(n, modulus):
     rng, error = np.random.default_rng(n), 0.01
     unit = averaging.match2(n_tokens=n, modulus=modulus, error=error)
@@ -54,7 +54,7 @@ def test_match2_on_large_inputs_random_and_adversarial(n, modulus):
     assert largest_error(unit, x) <= error
 
 
-@pytest.mark.parametrize(("n", "modulus"), [(30, 10**4), (30, 10**6), (25, 7)])
+@pytest.mark.parametrize(("n", "modulus"), [(30, 10**6), (25, 7)])
 def test_match3_on_large_inputs_random_and_adversarial(n, modulus):
     rng, error = np.random.default_rng(n), 0.01
     unit = averaging.match3_tensor(n_tokens=n, modulus=modulus, error=error)
@@ -165,7 +165,7 @@ def local(x, modulus, reach):
     return out
 
 
-@pytest.mark.parametrize(("n", "modulus"), [(1, 3), (2, 2), (3, 5), (5, 4)])
+@pytest.mark.parametrize(("n", "modulus"), [(1, 3), (3, 5), (5, 3)])
 def test_assisted_match3_on_every_small_input(n, modulus):
     x = tasks.all_match(n, modulus)
     pairs = averaging.match3_bigram(n_tokens=n, modulus=modulus)
@@ -188,7 +188,7 @@ def test_the_audit_of_assisted_match3_plants_matches(monkeypatch):
     assert measures.assisted(runs, "construction") == 2 / 20
 
 
-@pytest.mark.parametrize(("n", "modulus"), [(150, 500), (400, 10**5), (1000, 10**6)])
+@pytest.mark.parametrize(("n", "modulus"), [(150, 500), (300, 10**6)])
 def test_bigram_match3_on_large_inputs(n, modulus):
     model = averaging.match3_bigram(n_tokens=n, modulus=modulus)
     x = tasks.random_match(n, modulus, size=4, rng=np.random.default_rng(n))
@@ -200,7 +200,7 @@ def test_bigram_match3_on_large_inputs(n, modulus):
     np.testing.assert_array_equal(model(x), truth)
 
 
-@pytest.mark.parametrize("n", [*range(1, 20), 97, 256])
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 7, 18, 97])
 def test_neighbours_at_every_n(n):
     for modulus in (2, 3, 50, 10_007):
         x = tasks.random_match(n, modulus, size=3, rng=np.random.default_rng(n + modulus))
@@ -208,7 +208,7 @@ def test_neighbours_at_every_n(n):
         np.testing.assert_array_equal(averaging.match3_bigram(n_tokens=n, modulus=modulus)(x), truth)
 
 
-@pytest.mark.parametrize("n", [*range(1, 20), 64, 121])
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 10, 11, 23, 41])
 def test_windows_at_every_n(n):
     """Windows within the input, of all of it, and beyond both ends; the definition is written twice."""
     for reach, modulus in itertools.product({0, 1, 2, 5, min(n, 20)}, (2, 3, 47, 1001)):
@@ -221,7 +221,7 @@ def test_windows_at_every_n(n):
 
 def test_a_window_ends_where_it_ends():
     """A planted match at the distance K is found and one at K + 1 is not, at both sides and every position."""
-    n, modulus, reach = 23, 10**5, 3
+    n, modulus, reach = 11, 10**5, 3
     model = averaging.match3_local(n_tokens=n, modulus=modulus, reach=reach)
     for i, j in itertools.product(range(n), repeat=2):
         x = np.full(n, 1)
@@ -234,7 +234,7 @@ def test_windows_are_refused_where_float64_cannot_tell():
         averaging.match3_local(n_tokens=10**5, modulus=10**7, reach=1)
 
 
-@pytest.mark.parametrize(("root", "modulus"), [(1, 2), (1, 6), (2, 2), (2, 3)])
+@pytest.mark.parametrize(("root", "modulus"), [(1, 6), (2, 2), (2, 3)])
 def test_the_two_layer_construction_on_every_small_input(root, modulus):
     model = averaging.match3_groups(root=root, modulus=modulus)
     assert (model.n_tokens, model.depth, model.heads, model.embedding_dim) == (root**3, 2, 3, root**2)
@@ -242,7 +242,7 @@ def test_the_two_layer_construction_on_every_small_input(root, modulus):
     np.testing.assert_array_equal(model(x), tasks.match3(x, modulus))
 
 
-@pytest.mark.parametrize(("root", "modulus", "size"), [(2, 9, 4096), (2, 1001, 500), (4, 6000, 12), (6, 5000, 2)])
+@pytest.mark.parametrize(("root", "modulus", "size"), [(2, 9, 512), (2, 1001, 200), (4, 6000, 6)])
 def test_the_two_layer_construction_on_larger_inputs(root, modulus, size):
     model = averaging.match3_groups(root=root, modulus=modulus)
     n = root**3
