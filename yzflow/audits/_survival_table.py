@@ -119,7 +119,7 @@ def _drawn_cells(why: np.ndarray, is_drawn: np.ndarray) -> Iterator[tuple[int, .
 class _Judged:
     """Errors, votes and decisions of all cells, as `table_of` makes them."""
 
-    asked: Sequence[Asked]
+    asked: Sequence[AskedCheck]
     why: np.ndarray
     end: np.ndarray
     is_drawn: np.ndarray

@@ -137,7 +137,9 @@ def _statement(given: Any, level: str | None, like: str | Statement | None) -> S
     return Statement(model.paper, name, "A conjecture", "", "", assumptions=model.assumptions, checks=(check,))
 
 
-def _drawn(asked: Question, sizes: list[int], seed: int, report: Progress, *, start: float, width: float) -> list[Tried]:
+def _drawn(
+    asked: Question, sizes: list[int], seed: int, report: Progress, *, start: float, width: float
+) -> list[Tried]:
     """The blocks one after the other; each moves the progress on, from ``start``."""
     blocks = []
     for number, size in enumerate(sizes):
