@@ -8,6 +8,7 @@ import sys
 
 import pytest
 from driving import ROOT
+from packaging.requirements import Requirement
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -47,6 +48,23 @@ def test_all_that_is_no_python_is_installed_too(tmp_path):
     assert {path.rpartition("/")[0] for path in installed if path.endswith(".txt")} == {"yzflow/skeleton"}
     tables = {path.rpartition("/")[2] for path in installed if path.endswith(".json")}
     assert tables <= {"values.json", "theorems.json", "definitions.json", "tried.json"}
+
+
+def test_the_versions_of_the_tests_are_admitted_and_complete():
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg", encoding="utf-8")
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    versions = dict(line.split("==") for line in lines if not line.startswith("#"))
+    needs = [Requirement(line) for line in config["options"]["install_requires"].strip().splitlines()]
+    for need in needs:
+        if need.marker is None or need.marker.evaluate({"python_version": "3.11"}):
+            assert need.specifier.contains(versions[need.name.replace("_", "-")]), need
+
+
+def test_each_paper_that_installs_with_the_core_is_cited():
+    identifiers = re.findall(r'"(arXiv:\d+\.\d+)"', (ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    linked = re.findall(r"\[(arXiv \d+\.\d+)\]", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert len(linked) == 3 and [name.replace(" ", ":") for name in linked] == identifiers
 
 
 def test_a_wheel_brings_the_examples_that_need_no_studies():
