@@ -9,6 +9,7 @@ import importlib
 import json
 import re
 import shutil
+import subprocess
 
 import pytest
 from beside import beside
@@ -40,6 +41,19 @@ def test_table_has_the_sources_theorems():
     seals = {file: checking.seal(file) for file in FILES}
     changed = {row["file"] for row in ROWS if row["sha256"] != seals[row["file"]]}
     assert not changed, f"{sorted(changed)} changed: run formal/check"
+
+
+def test_where_yzflow_is_not_installed_one_line_says_how(tmp_path):
+    for folder in ("formal", "bin"):
+        (tmp_path / folder).mkdir()
+    shutil.copy(checking.FOLDER / "check", tmp_path / "formal")
+    (tmp_path / "bin" / "python3").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "bin" / "python3").chmod(0o755)
+    environment = {"PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin"}
+    command = [tmp_path / "formal" / "check"]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert ended.returncode == 1 and len(ended.stderr.splitlines()) == 1
+    assert ended.stderr.endswith("python3 -m venv .venv && .venv/bin/pip install -e .\n")
 
 
 def test_table_names_allowed_axioms_only():

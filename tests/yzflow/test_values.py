@@ -392,3 +392,8 @@ def test_the_commands(clone):
     assert run("write").stdout == "changed: docs/page.md\n" and run("check").returncode == 0
     assert "17.5" in run("list").stdout
     assert run("write", "squares").returncode == 2
+    room = next((clone / "studies").rglob("values.py"))
+    room.write_text(f"import absent_library\n{room.read_text()}")
+    missing = run("check")
+    assert missing.returncode == 2 and len(missing.stderr.splitlines()) == 1
+    assert missing.stderr.startswith("Error: `absent_library` is not installed; the studies need it: ")

@@ -60,7 +60,11 @@ def studies(root: Path, room: Path) -> dict[str, Study]:
     spec = importlib.util.spec_from_file_location(name, room / "values.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except ModuleNotFoundError as error:
+        cure = "the studies need it: .venv/bin/pip install -r studies/requirements.txt"
+        raise ImportError(f"`{error.name}` is not installed; {cure}") from None
     found: dict[str, Study] = {}
     for study in checks.listed("STUDIES", getattr(module, "STUDIES", None), f"be a tuple in {name}"):
         if study.name in found:
