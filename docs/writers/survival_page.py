@@ -15,9 +15,9 @@ import xarray as xr
 from dynamics.support import files
 from yzflow.audits import survival_report
 from yzflow.audits._survival_cells import WHY
-from yzflow.audits.fates import Fate
 from yzflow.audits.rendered import markdown_table
 from yzflow.audits.survival import load
+from yzflow.audits.survival_verdicts import Fate
 
 DATA = Path("docs") / "survival" / "survival.nc"
 PAGE = Path("docs") / "survival.md"

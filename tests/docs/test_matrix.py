@@ -8,7 +8,7 @@ from driving import ROOT
 from markdown_pages import rendered
 
 from yzflow.audits import survival
-from yzflow.audits.fates import Fate
+from yzflow.audits.survival_verdicts import Fate
 
 SCREEN, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 ROWS = "(rows) => rows.map((row) => row.cells[0].textContent)"

@@ -16,7 +16,7 @@ from scipy.optimize import brentq
 
 from dynamics import Optimizer, SequenceClasses, gradient_flow, sgd
 from yzflow import cli, figures
-from yzflow.audits.fates import Fate
+from yzflow.audits.survival_verdicts import Fate
 from yzflow.figure_settings import KEYWORDS
 from yzflow.papers.scan_and_snap import phase_transition as pt
 from yzflow.papers.scan_and_snap.tried import TRIED

@@ -19,8 +19,8 @@ from theory import statements
 from theory.statements import Assumption, Check, Statement
 from theory.symbolic import Derivation
 from yzflow import cli
-from yzflow.audits.fates import Fate
 from yzflow.audits.options import Option, Room
+from yzflow.audits.survival_verdicts import Fate
 from yzflow.figures.registry import entries
 from yzflow.paper import Paper, later
 from yzflow.testing import cases

@@ -10,8 +10,8 @@ import numpy as np
 import xarray as xr
 
 from yzflow.audits._survival_cells import DEFINED, NUMBERS, WHY, AskedCheck
-from yzflow.audits.fates import ALPHA, Fate, fate_of_run, fate_of_votes, holm, sign_test, votes
 from yzflow.audits.options import Room
+from yzflow.audits.survival_verdicts import ALPHA, Fate, fate_of_run, fate_of_votes, holm, sign_test, votes
 
 FORMAT = "yzflow-survival-1"
 

@@ -40,9 +40,9 @@ from yzflow.audits._survival_cells import (
 )
 from yzflow.audits._survival_table import FORMAT, table_of
 from yzflow.audits.chosen import find
-from yzflow.audits.fates import Fate
 from yzflow.audits.options import Room
 from yzflow.audits.own import made
+from yzflow.audits.survival_verdicts import Fate
 from yzflow.paper import Paper
 from yzflow.parts import of_papers, parts
 from yzflow.sweeps.runs import Task
@@ -67,7 +67,8 @@ def survival(
     """Measure every check on training under every option: does the statement survive the change?
 
     A flow, or steps on the whole population, is one run, and its error gives the verdict. For mini-batch runs the
-    verdict is a test over seeds, with a family-wise error rate of at most 5% over the table, see `yzflow.audits.fates`.
+    verdict is a test over seeds, with a family-wise error rate of at most 5% over the table, see
+    `yzflow.audits.survival_verdicts`.
 
     Parameters
     ----------

@@ -8,9 +8,9 @@ import numpy as np
 import xarray as xr
 
 from yzflow.audits._survival_cells import WHY
-from yzflow.audits.fates import Fate
 from yzflow.audits.rendered import columns
 from yzflow.audits.survival import label
+from yzflow.audits.survival_verdicts import Fate
 
 __all__ = ["counted", "facts", "fates", "legend", "rescued", "text", "texts"]
 

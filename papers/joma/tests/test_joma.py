@@ -21,7 +21,7 @@ from yzflow_joma.settings import LINEAR, MU, NONLINEAR, random_contexts, setting
 
 import yzflow as yz
 from yzflow.audits.enclosing import Enclose
-from yzflow.audits.fates import Fate
+from yzflow.audits.survival_verdicts import Fate
 from yzflow.testing import check_paper
 
 PUBLIC = {

@@ -21,7 +21,7 @@ from yzflow_bounded_dyck import training as dyck
 
 from dynamics.support import checks, distributions
 from yzflow import intervals
-from yzflow.audits.fates import holm
+from yzflow.audits.survival_verdicts import holm
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLACK, CATEGORIES, canvas, styled
 from yzflow_studies.dyck_embeddings.study import distances, over_pairs, random_variation

@@ -4,8 +4,8 @@ import numpy as np
 import xarray as xr
 
 from theory.values import Study
-from yzflow.audits.fates import Fate
 from yzflow.audits.survival import load, survival
+from yzflow.audits.survival_verdicts import Fate
 from yzflow.papers.scan_and_snap import survival as room
 from yzflow_studies import CLONE
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from yzflow.audits.fates import ALPHA, Fate, fate_of_run, fate_of_votes, holm, sign_test, votes
+from yzflow.audits.survival_verdicts import ALPHA, Fate, fate_of_run, fate_of_votes, holm, sign_test, votes
 
 NAN, INF = float("nan"), float("inf")
 

@@ -14,7 +14,7 @@ from dynamics import IntegrationError, SequenceClasses
 from theory.trust import Trust
 from yzflow.audits import _survival_cells, _survival_table, survival, survival_report
 from yzflow.audits.audit import Simulations
-from yzflow.audits.fates import Fate
+from yzflow.audits.survival_verdicts import Fate
 from yzflow.figures.registry import entries
 from yzflow.papers.scan_and_snap import survival as rows
 from yzflow.papers.scan_and_snap.figures import survival as picture

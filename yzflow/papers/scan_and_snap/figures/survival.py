@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
-from yzflow.audits.fates import Fate
 from yzflow.audits.survival import survival as table_of
+from yzflow.audits.survival_verdicts import Fate
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLUE, ORANGE, VERMILION, canvas, styled
 from yzflow.papers.scan_and_snap.settings import PAPER
