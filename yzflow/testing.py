@@ -171,7 +171,7 @@ def cases(
 
 
 def _in_the_table(paper: Paper) -> None:
-    from yzflow.audits.chosen import find
+    from yzflow.audits.find_statement import find
 
     known = papers().get(paper.slug)
     assert known is not None and known.name == paper.name, f"{paper} is not in the table"

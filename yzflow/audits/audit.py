@@ -15,8 +15,8 @@ from dynamics.support.progress import Progress
 from theory.statements import Check, SettingLike, Statement
 from theory.symbolic import Derivation, derived
 from theory.trust import Label, Trust
-from yzflow.audits.chosen import choose
 from yzflow.audits.enclosing import Decided, Enclose, FlowsInBalls, flows_of
+from yzflow.audits.find_statement import choose
 from yzflow.audits.report import AuditReport
 from yzflow.audits.verdicts import Row, Verdict, judge
 from yzflow.paper import Paper

@@ -39,7 +39,7 @@ from yzflow.audits._survival_cells import (
     measured_by,
 )
 from yzflow.audits._survival_table import FORMAT, table_of
-from yzflow.audits.chosen import find
+from yzflow.audits.find_statement import find
 from yzflow.audits.options import Room
 from yzflow.audits.own import made
 from yzflow.audits.survival_verdicts import Fate

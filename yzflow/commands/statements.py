@@ -136,7 +136,7 @@ def page(
 
     Example: yzflow page "Scan and Snap: Theorem 4" --out theorem4.html
     """
-    from yzflow.audits.chosen import find
+    from yzflow.audits.find_statement import find
     from yzflow.pages import contents, writing
     from yzflow.pages import statement as single
 

@@ -13,7 +13,7 @@ import numpy as np
 from dynamics import DivergenceError, IntegrationError
 from dynamics.support import checks
 from theory.statements import Assumption, Check, Statement
-from yzflow.audits import audit, chosen
+from yzflow.audits import audit, find_statement
 from yzflow.audits.verdicts import Row, Verdict, judge
 from yzflow.fuzzing.choosing import Choose, Drawn
 from yzflow.parts import part_of
@@ -229,7 +229,7 @@ def asked_of(statement: Statement, level: str | None, outside: str | None) -> li
 
 def asked_for(statement: str, level: str, outside: str) -> Question:
     """The question of a configuration of a sweep."""
-    entry = chosen.find(statement, argument="statement")
+    entry = find_statement.find(statement, argument="statement")
     return Question(entry, level, assumption(entry, level, outside) if outside else None)
 
 

@@ -15,7 +15,7 @@ from dynamics.support import checks, distributions
 from dynamics.support.progress import Progress
 from theory import papers, statements
 from theory.statements import Check, Statement
-from yzflow.audits import audit, chosen, tried
+from yzflow.audits import audit, find_statement, tried
 from yzflow.audits.enclosing import Enclose, flows_of
 from yzflow.audits.survival import versioned
 from yzflow.fuzzing import blocks as engine
@@ -111,7 +111,7 @@ def fuzz(
                 if swept
                 else _drawn(question, sizes, seed, report, start=number / len(questions), width=1 / len(questions))
             )
-            campaigns.append(_campaign(question, tried, "" if like is None else chosen.find(like).id))
+            campaigns.append(_campaign(question, tried, "" if like is None else find_statement.find(like).id))
     return FuzzReport(target.id, seed, tuple(campaigns))
 
 
@@ -120,10 +120,10 @@ def _statement(given: Any, level: str | None, like: str | Statement | None) -> S
     if isinstance(given, (str, Statement)) or not callable(given):
         if like is not None:
             raise checks.reject("like", "be None unless `statement` is a function", checks.brief(like))
-        return chosen.find(given)
+        return find_statement.find(given)
     if like is None:
         raise checks.reject("like", "be the statement inside whose assumptions settings are drawn", like)
-    model, name = chosen.find(like, argument="like"), getattr(given, "__name__", type(given).__name__)
+    model, name = find_statement.find(like, argument="like"), getattr(given, "__name__", type(given).__name__)
     paper = papers.named(model.paper)
     level = checks.one_of("level", "" if level is None else level, () if paper is None else paper.levels)
 

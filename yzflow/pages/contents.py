@@ -17,7 +17,7 @@ from theory.statements import Statement
 from yzflow.audits import formulas
 from yzflow.audits.audit import audit
 from yzflow.audits.check import StatementVerdict
-from yzflow.audits.chosen import choose
+from yzflow.audits.find_statement import choose
 from yzflow.audits.outcomes import COLUMNS
 from yzflow.audits.rendered import html_table
 from yzflow.audits.report import AuditReport

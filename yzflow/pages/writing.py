@@ -9,7 +9,7 @@ from dynamics.support import checks, distributions
 from dynamics.support.files import writable
 from theory.statements import Statement
 from yzflow.audits.check import StatementVerdict, check
-from yzflow.audits.chosen import find
+from yzflow.audits.find_statement import find
 from yzflow.pages.files import save
 from yzflow.pages.statement import html
 

@@ -13,7 +13,7 @@ import yzflow
 from theory import decoder, statements
 from yzflow import cli
 from yzflow.audits.check import StatementVerdict
-from yzflow.audits.chosen import find
+from yzflow.audits.find_statement import find
 from yzflow.audits.headlines import headline
 from yzflow.audits.report import AuditReport
 from yzflow.audits.verdicts import Verdict

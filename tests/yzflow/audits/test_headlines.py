@@ -17,7 +17,7 @@ from theory.trust import Label, Trust
 from yzflow.audits import audit
 from yzflow.audits.case import OwnCase
 from yzflow.audits.check import StatementVerdict
-from yzflow.audits.chosen import find
+from yzflow.audits.find_statement import find
 from yzflow.audits.headlines import MOST, headline, own_headline, sentence
 from yzflow.audits.outcomes import COLUMNS, Absent, Column, Outcome, Part, four_columns
 from yzflow.audits.own import measure, own_case
