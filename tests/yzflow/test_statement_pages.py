@@ -15,7 +15,7 @@ from theory import statements
 from yzflow import cli
 from yzflow.audits import formulas
 from yzflow.audits.check import StatementVerdict
-from yzflow.audits.examined import head
+from yzflow.audits.checked_statement import head
 from yzflow.audits.report import AuditReport
 from yzflow.pages import contents, strips
 from yzflow.pages import statement as single

@@ -15,7 +15,7 @@ from theory.statements import Statement
 from theory.trust import Trust
 from yzflow.audits import formulas
 from yzflow.audits.audit import audit, prove
-from yzflow.audits.examined import MARGINS, Examined, head, margin_rows
+from yzflow.audits.checked_statement import MARGINS, Examined, head, margin_rows
 from yzflow.audits.find_statement import find
 from yzflow.audits.own import measure, own_case
 from yzflow.audits.rendered import as_json, columns, markdown_table

@@ -9,7 +9,7 @@ from dynamics.support.rounded import margin
 from theory.statements import Statement
 from theory.trust import Label
 from yzflow.audits import tried
-from yzflow.audits.examined import Examined, head
+from yzflow.audits.checked_statement import Examined, head
 from yzflow.audits.outcomes import Column
 from yzflow.audits.rendered import columns
 from yzflow.audits.verdicts import VerdictRow

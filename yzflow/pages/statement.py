@@ -19,7 +19,7 @@ from theory.statements import SHARPER, Statement
 from theory.symbolic import Derivation, derived
 from theory.trust import Label, Trust
 from yzflow.audits import formulas
-from yzflow.audits.examined import MARGINS, Examined, head, margin_rows
+from yzflow.audits.checked_statement import MARGINS, Examined, head, margin_rows
 from yzflow.audits.outcomes import Column, Outcome
 from yzflow.audits.rendered import html_table
 from yzflow.audits.report import assumed
