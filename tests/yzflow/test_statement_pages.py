@@ -17,7 +17,7 @@ from yzflow.audits import formulas
 from yzflow.audits.check import StatementVerdict
 from yzflow.audits.checked_statement import head
 from yzflow.audits.report import AuditReport
-from yzflow.pages import contents, strips
+from yzflow.pages import contents, error_strips
 from yzflow.pages import statement as single
 from yzflow.pages.files import save
 
@@ -149,9 +149,9 @@ def test_marks_stand_where_the_errors_are(found, pages):
 
 
 def test_the_axis_is_logarithmic_and_holds_everything():
-    assert strips.place(0.0) == strips.place(1e-12) == 3
-    assert strips.place(20.0) == strips.place(1e9) == strips.place(math.nan) == strips.place(math.inf) == 97
-    steps = [strips.place(10.0**power) - strips.place(10.0 ** (power - 1)) for power in range(-11, 2)]
+    assert error_strips.place(0.0) == error_strips.place(1e-12) == 3
+    assert [error_strips.place(error) for error in (20.0, 1e9, math.nan, math.inf)] == [97] * 4
+    steps = [error_strips.place(10.0**power) - error_strips.place(10.0 ** (power - 1)) for power in range(-11, 2)]
     assert steps == pytest.approx([steps[0]] * len(steps)) and steps[0] > 0
 
 

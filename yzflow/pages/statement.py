@@ -23,7 +23,7 @@ from yzflow.audits.checked_statement import MARGINS, Examined, head, margin_rows
 from yzflow.audits.outcomes import Column, Outcome
 from yzflow.audits.rendered import html_table
 from yzflow.audits.report import assumed
-from yzflow.pages import kernel, live, strips
+from yzflow.pages import error_strips, kernel, live
 from yzflow.pages.explorer.registry import Panel, panels
 from yzflow.pages.files import file
 
@@ -262,7 +262,7 @@ def _plot(verdict: Examined, name: str = "plot") -> str:
     if not verdict.rows:
         return f"<figure id='{name}'><p class='soft'>{_NOTHING}</p></figure>"
     still = "" if live.views(verdict.statement) else f"<p class='soft'>{_STILL}</p>"
-    return f"<figure id='{name}'>{strips.drawn(verdict.rows, verdict.statement.source)}{still}</figure>"
+    return f"<figure id='{name}'>{error_strips.drawn(verdict.rows, verdict.statement.source)}{still}</figure>"
 
 
 def _question(statement: Statement) -> str:
