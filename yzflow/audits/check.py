@@ -17,7 +17,7 @@ from yzflow.audits import formulas
 from yzflow.audits.audit import audit, prove
 from yzflow.audits.checked_statement import MARGINS, Examined, head, margin_rows
 from yzflow.audits.find_statement import find
-from yzflow.audits.own import measure, own_case
+from yzflow.audits.own_training import measure, own_case
 from yzflow.audits.rendered import as_json, columns, markdown_table
 from yzflow.audits.report import AuditReport, assumed
 from yzflow.audits.screen import WIDTH, outcomes, screen

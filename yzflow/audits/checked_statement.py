@@ -10,7 +10,7 @@ from theory.statements import Statement
 from theory.trust import Label
 from yzflow.audits.headlines import fitted, headline, own_headline, sentence
 from yzflow.audits.outcomes import Absent, Column, Outcome
-from yzflow.audits.own import OwnCase
+from yzflow.audits.own_training import OwnCase
 from yzflow.audits.report import AuditReport
 from yzflow.audits.verdicts import Row, VerdictRow, verdict_rows
 

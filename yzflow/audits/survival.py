@@ -41,7 +41,7 @@ from yzflow.audits._survival_cells import (
 from yzflow.audits._survival_table import FORMAT, table_of
 from yzflow.audits.find_statement import find
 from yzflow.audits.options import Room
-from yzflow.audits.own import made
+from yzflow.audits.own_training import made
 from yzflow.audits.survival_verdicts import Fate
 from yzflow.paper import Paper
 from yzflow.parts import of_papers, parts

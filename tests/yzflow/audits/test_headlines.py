@@ -20,7 +20,7 @@ from yzflow.audits.check import StatementVerdict
 from yzflow.audits.find_statement import find
 from yzflow.audits.headlines import MOST, headline, own_headline, sentence
 from yzflow.audits.outcomes import COLUMNS, Absent, Column, Outcome, Part, four_columns
-from yzflow.audits.own import measure, own_case
+from yzflow.audits.own_training import measure, own_case
 from yzflow.audits.report import AuditReport
 from yzflow.audits.verdicts import Row, amount, describe
 from yzflow.papers.scan_and_snap import phase_transition
