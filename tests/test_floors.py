@@ -63,7 +63,7 @@ FLOORS = {
             "yzflow.audits.case",
             "yzflow.audits.formulas",
             "yzflow.audits.options",
-            "yzflow.audits.tried",
+            "yzflow.audits.campaign_table",
             "yzflow.figures.notebook",
             "yzflow.figures.registry",
             "yzflow.figures.style",

@@ -22,9 +22,9 @@ from yzflow.parts import paper_of
 if TYPE_CHECKING:
     from theory.statements import Enclosing, SettingLike, Source, Statement
     from theory.symbolic import Derivation
+    from yzflow.audits.campaign_table import CampaignRow
     from yzflow.audits.case import OwnCase
     from yzflow.audits.options import Room
-    from yzflow.audits.tried import CampaignRow
     from yzflow.figures.registry import Entry
     from yzflow.pages.explorer.registry import Panel
     from yzflow.pages.live import Views
@@ -123,7 +123,7 @@ class Paper:
     drawing : callable, optional
         (choose, level=.., assumed=.., outside=..) -> a setting inside the assumptions, by choices of a
         `yzflow.fuzzing.choosing.Choose`, for `yzflow.fuzz`.
-    tried : tuple of yzflow.audits.tried.CampaignRow
+    tried : tuple of yzflow.audits.campaign_table.CampaignRow
         Campaigns of `yzflow.fuzz`, as `yzflow fuzz --table` writes them.
     views : yzflow.pages.live.Views, optional
         Plots with sliders on the statements' pages.

@@ -3,8 +3,8 @@
 from sphinx.util.docutils import SphinxDirective
 
 from theory import papers
+from yzflow.audits.campaign_table import CampaignRow
 from yzflow.audits.rendered import markdown_table
-from yzflow.audits.tried import CampaignRow
 
 
 def listed(found: tuple[CampaignRow, ...]) -> list[str]:

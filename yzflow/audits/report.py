@@ -18,7 +18,7 @@ from dynamics.support.provenance import environment
 from theory import kernel, papers, statements
 from theory.statements import Clause, Source, Statement
 from theory.trust import Label, Trust, weakest
-from yzflow.audits import formulas, tried
+from yzflow.audits import campaign_table, formulas
 from yzflow.audits.enclosing import EnclosedFlow
 from yzflow.audits.outcomes import COLUMNS, Absent, Column, four_columns
 from yzflow.audits.rendered import as_json, columns, html_table
@@ -170,7 +170,11 @@ class AuditReport:
         lines += columns([[statement.id, str(self.summary(statement))] for statement in self.statements])
         lines += ["", "What was found of each"]
         rows = [
-            [statement.id, *(column.under for column in self.columns(statement)), tried.words(tried.tried(statement))]
+            [
+                statement.id,
+                *(column.under for column in self.columns(statement)),
+                campaign_table.words(campaign_table.tried(statement)),
+            ]
             for statement in self.statements
         ]
         lines += columns([["statement", *COLUMNS, "tried"], *rows])
@@ -205,7 +209,7 @@ class AuditReport:
                 "summary": self.summary(statement).as_dict(),
                 "labels": [label.as_dict() for label in self.labels(statement)],
                 "columns": {column.name: column.as_dict() for column in self.columns(statement)},
-                "tried": [dataclasses.asdict(row) for row in tried.tried(statement)],
+                "tried": [dataclasses.asdict(row) for row in campaign_table.tried(statement)],
                 "clauses": {clause.name: label.as_dict() for clause, label in self.summaries(statement)},
             }
             for statement in self.statements
@@ -320,8 +324,8 @@ def _page(report: AuditReport) -> str:
         parts += [f"<p>{escape(sentence)}</p>" for sentence in assumed(statement)]
         errata = [f"<p>{erratum.label}: {escape(erratum)}</p>" for erratum in statement.errata]
         parts += errata or [f"<p>{_no_erratum(statement)}</p>"]
-        if campaigns := tried.tried(statement):
-            parts.append(f"<p>Tried inside all assumptions: {escape(tried.words(campaigns))}.</p>")
+        if campaigns := campaign_table.tried(statement):
+            parts.append(f"<p>Tried inside all assumptions: {escape(campaign_table.words(campaigns))}.</p>")
         parts.append(f"<p>Summary: {escape(str(report.summary(statement)))}.</p><p>Rests on:</p><ul>")
         for clause in statement.clauses:
             if clause.formula:

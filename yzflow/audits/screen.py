@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dynamics.support.rounded import margin
 from theory.statements import Statement
 from theory.trust import Label
-from yzflow.audits import tried
+from yzflow.audits import campaign_table
 from yzflow.audits.checked_statement import Examined, head
 from yzflow.audits.outcomes import Column
 from yzflow.audits.rendered import columns
@@ -61,8 +61,8 @@ def outcomes(verdict: Sequence[Column], statement: Statement) -> list[str]:
     """A line for each column of a verdict, and a line for campaigns that tried to break the statement."""
     width = max(15, *(len(column.title) + 3 for column in verdict))
     lines = {column.title: column.words for column in verdict}
-    if campaigns := tried.tried(statement):
-        lines["tried"] = tried.words(campaigns)
+    if campaigns := campaign_table.tried(statement):
+        lines["tried"] = campaign_table.words(campaigns)
     return [f"  {title + ':':{width}}{words}" for title, words in lines.items()]
 
 

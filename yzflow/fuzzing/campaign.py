@@ -15,7 +15,7 @@ from dynamics.support import checks, distributions
 from dynamics.support.progress import Progress
 from theory import papers, statements
 from theory.statements import Check, Statement
-from yzflow.audits import audit, find_statement, tried
+from yzflow.audits import audit, campaign_table, find_statement
 from yzflow.audits.enclosing import Enclose, flows_of
 from yzflow.audits.survival import versioned
 from yzflow.fuzzing import blocks as engine
@@ -157,7 +157,7 @@ def _swept(asked: Question, sizes: list[int], seed: int, **how: Any) -> list[Tri
         how["store"] = folder if how["store"] is None else how["store"]
         task = versioned(engine.tried, asked.statement.paper)
         # A store may also have campaigns on earlier versions of the statement's checks.
-        task = replace(task, version=f"{task.version}, {tried.asked(asked.statement, asked.level)}")
+        task = replace(task, version=f"{task.version}, {campaign_table.asked(asked.statement, asked.level)}")
         for size in dict.fromkeys(sizes):
             grid: dict[str, list] = {
                 "statement": [asked.statement.id],
@@ -184,7 +184,7 @@ def _campaign(asked: Question, blocks: list[Tried], like: str = "") -> Campaign:
         next((block.why for block in blocks if block.why), ""),
         tuple(_violation(asked, block.simplest, block.seed, like) for block in blocks if block.simplest is not None),
         {check.name: check.false_alarm for check in asked.checks if check.false_alarm != 0},
-        tried.asked(asked.statement, asked.level),
+        campaign_table.asked(asked.statement, asked.level),
     )
 
 

@@ -11,7 +11,7 @@ import xarray as xr
 
 from dynamics.support import files
 from dynamics.version import __version__
-from yzflow.audits import tried
+from yzflow.audits import campaign_table
 from yzflow.audits.enclosing import Decided
 from yzflow.audits.rendered import as_json
 from yzflow.fuzzing.blocks import Example
@@ -210,7 +210,7 @@ class FuzzReport:
         return as_json(asdict(self), said=True)
 
     @property
-    def rows(self) -> list[tried.CampaignRow]:
+    def rows(self) -> list[campaign_table.CampaignRow]:
         """The campaigns inside all assumptions that have examples, for the table of a paper."""
         return [
             _row(self, campaign, campaign.worst)
@@ -220,15 +220,15 @@ class FuzzReport:
 
     def to_table(self, path: str | os.PathLike) -> None:
         """Put the campaigns into a table (`yzflow.Paper`, ``tried``); they replace earlier ones of the same level."""
-        tried.write(path, self.rows)
+        campaign_table.write(path, self.rows)
 
     def to_json(self, path: str | os.PathLike) -> None:
         """Write the report as JSON."""
         files.write(path, (self.json() + "\n").encode())
 
 
-def _row(report: FuzzReport, campaign: Campaign, worst: Example) -> tried.CampaignRow:
-    return tried.CampaignRow(
+def _row(report: FuzzReport, campaign: Campaign, worst: Example) -> campaign_table.CampaignRow:
+    return campaign_table.CampaignRow(
         report.statement,
         campaign.level,
         len(campaign.examples),

@@ -16,7 +16,7 @@ import yzflow as yz
 from theory import papers
 from theory.scan_and_snap._register import assumptions as of
 from theory.statements import REGISTER, Check, Statement
-from yzflow.audits import tried
+from yzflow.audits import campaign_table
 from yzflow.cli import main
 from yzflow.fuzzing import campaign
 from yzflow.fuzzing.blocks import Question, draw_block
@@ -138,7 +138,7 @@ def test_a_store_has_nothing_of_other_code_or_of_other_checks(monkeypatch, tmp_p
     monkeypatch.setattr(campaign, "sweep", swept)
     ours = version()
     assert version() == ours
-    monkeypatch.setattr(tried, "asked", lambda statement, level: "another tolerance")
+    monkeypatch.setattr(campaign_table, "asked", lambda statement, level: "another tolerance")
     assert version() != ours
     monkeypatch.undo()
     monkeypatch.setattr(campaign, "sweep", swept)

@@ -2,6 +2,6 @@
 
 from pathlib import Path
 
-from yzflow.audits.tried import load
+from yzflow.audits.campaign_table import load
 
 TRIED = load(Path(__file__).with_suffix(".json"))

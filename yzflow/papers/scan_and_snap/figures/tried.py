@@ -8,7 +8,7 @@ from itertools import cycle
 from matplotlib.figure import Figure
 
 from dynamics.support import checks
-from yzflow.audits.tried import CampaignRow
+from yzflow.audits.campaign_table import CampaignRow
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import CATEGORIES, canvas, styled
 from yzflow.papers.scan_and_snap.settings import PAPER
@@ -25,8 +25,8 @@ def worst_margins(rows: Sequence[CampaignRow]) -> Figure:
 
     Parameters
     ----------
-    rows : sequence of yzflow.audits.tried.CampaignRow
-        From `yzflow.audits.tried.load`, as ``yzflow fuzz --table`` writes them.
+    rows : sequence of yzflow.audits.campaign_table.CampaignRow
+        From `yzflow.audits.campaign_table.load`, as ``yzflow fuzz --table`` writes them.
     """
     shown = sorted((row for row in rows if row.share > 0), key=lambda row: row.share)
     if not shown:
