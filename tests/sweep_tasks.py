@@ -50,10 +50,6 @@ def limited(configuration, seed):
     return {"tables": current().tables}
 
 
-def hears_ctrl_c(configuration, seed):
-    return {"heard": signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())}
-
-
 def counted(configuration, seed):
     """Leaves a file for each time that it runs."""
     name = f"{configuration['a']}-{seed}-{os.urandom(4).hex()}"

