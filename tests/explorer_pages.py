@@ -4,11 +4,16 @@ import csv
 from functools import cache
 
 import numpy as np
+import pytest
 import sympy
 
 from yzflow.pages import explorer
 from yzflow.pages.explorer.registry import panels
 from yzflow.pages.files import script
+from yzflow.papers.scan_and_snap.panel import data
+
+# Runs of SGD that pages show beside their flows: whole ones take most of a minute, and pages draw what they are given.
+pytest.MonkeyPatch().setattr(data, "MAX_STEPS", 100)
 
 
 def written(tmp_path_factory, shown=None):
@@ -20,7 +25,7 @@ def written(tmp_path_factory, shown=None):
 
 @cache
 def _page_of(names):
-    """The page with the panels of these names, made once in a process: the SGD runs in it take seconds."""
+    """The page with the panels of these names, made once in a process: the SGD runs in it take a second."""
     return explorer.html([panel for panel in panels() if panel.name in names])
 
 

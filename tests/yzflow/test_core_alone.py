@@ -31,7 +31,7 @@ def run(*words):
 
 import json
 from yzflow.sweeps import tasks
-print(json.dumps({
+ended = {
     "statement": told(lambda: yz.check("Bounded Dyck: Theorem 1, sufficiency")),
     "page": told(lambda: yz.page("Sparse averaging: Theorem 2", "never.html")),
     "task": told(lambda: yz.sweep("dyck", {}, store="never")),
@@ -44,13 +44,8 @@ print(json.dumps({
     "other paper": run("audit", "--paper", "joma"),
     "unknown": told(lambda: yz.check("Lamb: Theorem 1")),
     "ours": told(lambda: yz.check("Scan and Snap: Late attention")),
-}))
+}
 """
-
-
-@pytest.fixture(scope="module")
-def answers():
-    return json.loads(without(ASK, *MISSION, "yzflow_joma", "yzflow_studies"))
 
 
 @pytest.mark.parametrize("asked", ["statement", "task", "task of a file", "check", "audit"])
@@ -79,9 +74,6 @@ def test_where_nobody_knows_whose_it_is_the_papers_of_the_mission_are_named(answ
 
 
 LIST = """
-import json
-from click.testing import CliRunner
-from yzflow import cli
 from yzflow.pages.explorer import html
 from yzflow.pages.explorer.registry import panels
 
@@ -90,18 +82,30 @@ def lines(*words):
     assert ended.exit_code == 0, ended.output
     return json.loads(ended.stdout)
 
-print(json.dumps({
+shown = {
     "papers": [paper["name"] for paper in lines("papers", "--json")],
     "statements": [entry["paper"] for entry in lines("statements", "--json")],
     "figures": [entry["paper"] for entry in lines("figures", "--json")],
     "panels": [panel.name for panel in panels()],
     "page": html(panels()[1:]),  # the first takes a while
-}))
+}
+print(json.dumps([ended, shown]))
 """
 
 
-def test_the_lists_and_the_explorer_hold_the_papers_that_are_there():
-    shown = json.loads(without(LIST, *MISSION, "yzflow_joma", "yzflow_studies"))
+@pytest.fixture(scope="module")
+def told():
+    """Answers to `ASK` and to `LIST`."""
+    return json.loads(without(ASK + LIST, *MISSION, "yzflow_joma", "yzflow_studies"))
+
+
+@pytest.fixture(scope="module")
+def answers(told):
+    return told[0]
+
+
+def test_the_lists_and_the_explorer_hold_the_papers_that_are_there(told):
+    _, shown = told
     for kind in ("papers", "statements", "figures"):
         assert set(shown[kind]) == {"Scan and Snap"}
     assert shown["panels"] == ["transition", "own"]

@@ -1,13 +1,14 @@
-"""Faults of the world around a program: clocks that jump, folders that change, memory that runs out."""
+"""Faults of the world around a program: clocks that jump, folders that change, memory that runs out.
+
+Folders that cannot be written are in `sweeps/test_writers.py`.
+"""
 
 import json
 import os
 import random
 import subprocess
 import sys
-import tempfile
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -205,72 +206,3 @@ def test_want_of_memory_is_no_damage(tmp_path):
     assert set(after) - set(before) <= written and all(after[path] == content for path, content in before.items())
     if tmp_path / "saved.npz" in after:
         assert after[tmp_path / "saved.npz"] == before[tmp_path / "bags.npz"]
-
-
-# Folders that cannot be written
-
-
-READ_ONLY = """
-import os, sys
-import yzflow as yz
-from dynamics.support import files
-from yzflow_sparse_averaging.trained.qsa import train_qsa
-from saved import CLASSES, RATES
-from yzflow.audits import survival
-from yzflow.audits.enclosing import Enclose
-from yzflow.sweeps.store import Store
-
-acts = {
-    "checkpoint": lambda: train_qsa(4, 2, embedding_dim=3, value_dim=2, steps=2, batch_size=2, checkpoint="new.nc"),
-    "ensemble": lambda: yz.gradient_flow_ensemble(
-        {"n_classes": 2, "vocab_size": 5, "eta_y": 1.0, "eta_z": 1.0}, t_end=1.0, path="map"),
-    "store": lambda: Store("runs"),
-    "save": lambda: yz.Trajectory.load("run.nc").save("new.nc"),
-    "over": lambda: yz.Trajectory.load("run.nc").save("run.nc"),
-    "audit": lambda: yz.audit(["Scan and Snap: Lemma 6"], quick=True, enclose=Enclose(until=0.5, folder="kept")),
-    "read": lambda: print("read", len(Store("store")), Store("store").read(sys.argv[1]) is not None),
-}
-os.chdir("warm")  # what is imported and compiled may be where nobody can go
-for act in acts.values():
-    act()
-os.chdir("../locked")
-if os.getuid() == 0:
-    os.setgroups([]); os.setgid(65534); os.setuid(65534)
-for name, act in acts.items():
-    try:
-        act()
-    except (ValueError, OSError) as error:
-        print(name, type(error).__name__, str(error).splitlines()[0])
-"""
-
-
-@pytest.fixture
-def open_folder():
-    """A folder that others than root can enter, as those of pytest are not."""
-    with tempfile.TemporaryDirectory() as folder:
-        os.chmod(folder, 0o755)
-        yield Path(folder)
-
-
-@pytest.mark.slow
-def test_a_read_only_folder_is_read_and_refuses_in_one_line(open_folder):
-    pytest.importorskip("yzflow_sparse_averaging")
-    for name in ("warm", "locked"):
-        (open_folder / name).mkdir()
-        yz.gradient_flow(CLASSES, **RATES, t_end=1.0).save(open_folder / name / "run.nc")
-        Store(open_folder / name / "store").write(IDENTITY, Result({"y": ((), np.array(1.0), {})}))
-    locked = open_folder / "locked"
-    before = {path: path.read_bytes() for path in locked.rglob("*") if path.is_file()}
-    for folder in (locked / "store", locked):
-        folder.chmod(0o555)
-    running = program(READ_ONLY, open_folder, key(IDENTITY))
-    out, err = running.communicate()
-    for folder in (locked, locked / "store"):
-        folder.chmod(0o755)
-    assert {path: path.read_bytes() for path in locked.rglob("*") if path.is_file()} == before
-    warm, *told = out.splitlines()
-    told = dict(line.split(" ", 1) for line in told)
-    assert warm == "read 1 True" == f"read {told.pop('read', '')}", (out, err)
-    assert set(told) == {"checkpoint", "ensemble", "store", "save", "over", "audit"}, (out, err)
-    for name, text in told.items():
-        assert "Permission denied" in text, (name, text)

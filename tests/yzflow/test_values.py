@@ -123,16 +123,13 @@ def test_a_page_that_is_right_has_no_faults(clone):
     ("old", "new", "line", "told"),
     [
         ("7.1<", "7.2<", 1, "'7.2', and stored is '7.1'"),
-        (">1.5<", ">2.5<", 3, "'2.5'"),
         ("n = three<", "n = two<", 4, "n = two"),
         (">small<", ">large<", 4, "stored is 'small'"),
         ("+0.250", "-0.250", 5, "-0.250"),
         ("| 2 | 67%", "| 2 | 68%", 11, "68%"),
         ("| 2 | 67% | <b>7e-1</b> |\n", "", 10, "2 rows, and 3"),
         ("circles.disc.area", "circles.disc.aria", 1, "circles.disc.aria"),
-        ("circles.disc.area", "squares.disc.area", 1, "squares"),
         ("of <!--v circles.disc.n-->3", "of <!--v circles.disc.n-->4", 8, "'4'"),
-        ("disc.area .1f", "disc.area .2f", 1, "7.07"),
         ("disc.area .1f", "disc.area", 1, "how many digits"),
         ("disc.area .1f", "disc.large .1f", 1, "?yes:no"),
         ("{n} |", "{m} |", 10, "'m'"),
@@ -161,7 +158,6 @@ def test_what_is_wrong_in_a_page_is_noticed_in_its_line(clone, old, new, line, t
         ('"large": false', '"large": 0', "values.large"),
         ('"radius": 3.0', '"radius": 2.0', "setting.radius"),
         (' "slow":', ' "fast":', "no study has this name"),
-        (' "slow":', ' "fast":', "not stored"),
     ],
 )
 def test_a_changed_store_is_noticed(clone, old, new, told):

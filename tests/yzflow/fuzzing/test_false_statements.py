@@ -3,14 +3,13 @@
 import pytest
 from false_statements import FALSE, MOST
 
-
-def test_there_are_fifty():
-    assert len(FALSE) >= 50
+# One of three: `python tests/false_statements.py` asks all fifty.
+NAMES = list(FALSE)[::3]
 
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=[] if one.level == "closed form" else pytest.mark.slow) for name, one in FALSE.items()],
+    [pytest.param(name, marks=[] if FALSE[name].level == "closed form" else pytest.mark.slow) for name in NAMES],
 )
 def test_a_false_statement_falls(name):
     assert FALSE[name].examples(seed=0) is not None, f"not within {MOST} examples"

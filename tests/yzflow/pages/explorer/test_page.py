@@ -111,8 +111,7 @@ def test_every_control_has_a_name_and_every_plot_words_and_a_table(page):
         assert page.eval_on_selector_all(cells, "(cells) => cells.length") > 5
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (1280, "dark")])
 def test_window_and_colours(browser, explorer_file, width, scheme):
     """No scrolling sideways; the system's colours, and the other ones by the button."""
     page = opened(browser, explorer_file, width=width, color_scheme=scheme)

@@ -7,6 +7,7 @@ import scipy.stats
 from yzflow.papers.scan_and_snap import synthetic
 
 
+@pytest.mark.slow
 def test_published_entropy_of_syn_medium():
     """5 queries, eta_Z = 1, ratio 2: 1.931 with standard deviation 0.011 over 10 seeds.
 
@@ -83,9 +84,9 @@ def test_figure5_adam_picks_other_tokens_at_other_rates():
     assert len(set(halves)) == 3
 
 
-# Number of query tokens -> seeds. With the means and deviations of 10 seeds, the chance that any of the 16 panels of
-# a figure has another order than the one that is tested is, for other seeds, 5e-4 (Fig. 11) and 5e-6 (Fig. 12).
-RECALL_SEEDS = {1: 16, 3: 6, 5: 3, 10: 3}
+# Number of query tokens -> seeds, for the least and the most of the figures. With the means and deviations of 10 seeds,
+# the chance that any panel has another order than the one that is tested is, for other seeds, below 5e-4.
+RECALL_SEEDS = {1: 16, 10: 3}
 
 
 @pytest.mark.slow
