@@ -33,22 +33,16 @@ def tilted(layer, bags):
     return {"Z": 2 * slope.Z, "Y": slope.Y - 0.1 * layer.Y}
 
 
-def lopsided(layer, bags):
-    """A field that treats tokens by their numbers."""
-    slope = layer.gradient(bags)
-    return {"Z": slope.Z, "Y": slope.Y * (1 + np.arange(len(layer.Y)))[:, None]}
-
-
 def plain(layer, bags):
     """The full field, as public names have it."""
     return layer.gradient(bags)
 
 
-def register_blends(*shares, symmetric=True):
+def register_blends(*shares):
     """Fields "blend 0.5", .., which SGD takes as well."""
     for share in shares:
         own = partial(blend, share=share)
-        register_field(Field(f"blend {share}", own, step=own, inverts=share > 0, symmetric=symmetric))
+        register_field(Field(f"blend {share}", own, step=own, inverts=share > 0))
 
 
 def direct(Z, Y, probabilities, weights, multiplicity):

@@ -53,7 +53,7 @@ RULES = {
     "n_steps seed": [(-1, "at least 0"), *INTEGER],
     "n_classes": [(0, "at least"), (-1, "at least"), *INTEGER],
     "batch_size record_every threads": [(0, "at least 1"), (-1, "at least 1"), *INTEGER],
-    "progress quick finite fastest lowercase replacement inverts symmetric center residual inner_norm": FLAG,
+    "progress quick finite fastest lowercase replacement inverts center residual inner_norm": FLAG,
     "decoder": [
         *((bad, "one of 'full', 'modified', 'theory'") for bad in ("exact", None, 3)),
         (["full"], "one of 'full', 'modified', 'theory'", "'full'"),

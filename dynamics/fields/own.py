@@ -46,13 +46,11 @@ class Field:
     inverts : bool
         Whether it inverts F^T F, F the features of the bags: a population where they are linearly dependent is refused,
         and so are finite sequences in `sgd`.
-    symmetric : bool
-        Whether a renaming of tokens, next tokens, queries and bags does the same to the direction, as with all built-in
-        fields. Then one variable for each orbit is integrated where the population is symmetric.
 
-    A field has no fast path of its own, and ensembles integrate it one flow after the other. The loss that is recorded
-    is that of the layer. An `Objective` may add terms, and change temperature and normalisation of the layer, which
-    the direction is given; another criterion, insertions and label smoothing are refused.
+    A field has no fast path of its own: its flow is that of all weights, symmetric or not, and ensembles integrate it
+    one flow after the other. The loss that is recorded is that of the layer. An `Objective` may add terms, and change
+    temperature and normalisation of the layer, which the direction is given; another criterion, insertions and label
+    smoothing are refused.
 
     Raises
     ------
@@ -76,7 +74,6 @@ class Field:
     gradient: Direction
     step: Direction | None = None
     inverts: bool = False
-    symmetric: bool = False
 
     def __post_init__(self) -> None:
         plain = isinstance(self.name, str) and self.name.strip() == self.name != "" and self.name.isprintable()
@@ -85,8 +82,7 @@ class Field:
         checks.function("gradient", self.gradient)
         if self.step is not None:
             checks.function("step", self.step)
-        for name in ("inverts", "symmetric"):
-            object.__setattr__(self, name, checks.flag(name, getattr(self, name)))
+        object.__setattr__(self, "inverts", checks.flag("inverts", self.inverts))
 
     @property
     def module(self) -> str:

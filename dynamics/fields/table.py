@@ -18,7 +18,7 @@ from dynamics.fields.modified import Modified, ModifiedOrbits
 from dynamics.fields.optimized import Optimized
 from dynamics.fields.orbits import Orbits, find_orbits
 from dynamics.fields.own import Field, installed
-from dynamics.fields.own_flow import orbits_of, whole_of
+from dynamics.fields.own_flow import whole_of
 from dynamics.fields.steps import Step
 from dynamics.fields.system import Setting, System
 from dynamics.fields.theory import Theory, TheoryOrbits
@@ -159,7 +159,6 @@ def register(field: Field) -> None:
             raise checks.reject("name", rule, f"{field.name!r} of {field.module}")
     SYSTEMS[field.name] = Entry(
         whole_of(field),
-        orbits_of(field),
         step=steps.step_of(field),
         inverts=field.inverts,
         field=field,

@@ -208,8 +208,7 @@ def option_calls():
         "optimizers.optimizer.Schedule.__call__": (optimizer.schedule, dict(t=1.0)),
         "optimizers.optimizer.Schedule.clock": (optimizer.schedule.clock, dict(t=1.0)),
         "optimizers.optimizer.Schedule.over": (Schedule(decay="linear").over, dict(steps=5)),
-        "fields.own.Field": (Field, dict(name="mine", gradient=own.gradient, step=None, inverts=False,
-                                         symmetric=False)),
+        "fields.own.Field": (Field, dict(name="mine", gradient=own.gradient, step=None, inverts=False)),
         "fields.table.register_field": (register_field, dict(field=own)),
         **{f"options.{name}": (getattr(options, name), dict(options={"optimizer": "adamw", "clip": 1.0}))
            for name in ("optimizer_of", "objective_of", "unusual", "flow_options")},

@@ -35,7 +35,7 @@ def test_a_file_is_made_again_where_its_field_is_known_and_names_other_code(tmp_
     saved(tmp_path / "flow.nc")
     report = yz.rerun(tmp_path / "flow.nc")
     assert report.same and report.factors == ()
-    yz.register_field(yz.Field("blend 0.5", partial(blend, share=0.4), inverts=True, symmetric=True))
+    yz.register_field(yz.Field("blend 0.5", partial(blend, share=0.4), inverts=True))
     report = yz.rerun(tmp_path / "flow.nc")
     assert not report.same
     assert [factor.name for factor in report.factors] == ["functions of blend 0.5"]
@@ -48,7 +48,7 @@ def half(layer, bags):
 def test_a_field_of_another_module_is_another_code_though_it_gives_the_same_bits(tmp_path, table):
     saved(tmp_path / "flow.nc")
     del table["blend 0.5"]
-    yz.register_field(yz.Field("blend 0.5", half, inverts=True, symmetric=True))
+    yz.register_field(yz.Field("blend 0.5", half, inverts=True))
     report = yz.rerun(tmp_path / "flow.nc")
     assert report.same
     found = {factor.name: (factor.then, factor.now) for factor in report.factors}
