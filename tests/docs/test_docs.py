@@ -240,6 +240,11 @@ def test_the_gallery_has_a_small_picture_of_each_figure_and_no_other(monkeypatch
     assert [name for name in gallery.wanted() if not gallery.thumbnail(name)] == []
 
 
+def test_the_short_plan_takes_twenty_minutes():
+    plan = (DOCS / "teaching.md").read_text(encoding="utf-8").partition("## In twenty minutes")[2].partition("## ")[0]
+    assert sum(map(int, re.findall(r"^\| (\d+) \|", plan, flags=re.MULTILINE))) == 20
+
+
 def test_the_lesson_has_no_number_of_its_own():
     """Numbers stand in what blocks print; the minutes of the plan add up."""
     text = (DOCS / "lesson.md").read_text(encoding="utf-8")
