@@ -40,7 +40,6 @@ from dynamics.optimizers.table import RULES, UpdateRule
 pytestmark = pytest.mark.usefixtures("table")
 CLASSES = SequenceClasses.single_common_token(3, 40, common=1.0, distinct=[1.0, 0.6, 0.6])
 RATES = {"eta_y": 0.7, "eta_z": 0.3}
-TIGHT = {"rtol": 1e-9, "atol": 1e-12}
 STEPS = {**RATES, "steps": 10, "batch_size": 4, "momentum": 0.5, "seed": 3}
 
 

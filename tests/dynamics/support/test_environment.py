@@ -12,7 +12,7 @@ import pytest
 from driving import ROOT
 from numba.core.registry import cpu_target
 
-from dynamics import Limits, SequenceClasses, TextCorpus, gradient_flow, sgd
+from dynamics import Limits, SequenceClasses, TextCorpus, gradient_flow, gradient_flow_ensemble, sgd
 from dynamics.support.progress import Progress
 from dynamics.support.provenance import machine
 from yzflow import figures
@@ -94,6 +94,8 @@ def results():
     for dtype, optimizer in (("float64", "sgd"), ("float64", "adam"), ("float32", "sgd")):
         options = {"dtype": dtype, "optimizer": optimizer, "batch_size": 4, "length": 6}
         found[f"{dtype} {optimizer}"] = sgd(classes, steps=5, **options, **rates).dataset["loss"].values
+    members = {"n_classes": [3, 2], "vocab_size": [20, 50], **rates}
+    found["ensemble"] = gradient_flow_ensemble(members, t_end=3.0, rtol=1e-3, atol=1e-5)["z"].values
     windows = TextCorpus(["a b c a b d", "a c"]).windows(3)
     found["text"] = np.concatenate([windows.token, windows.count])
     return {name: np.asarray(array, dtype=float).ravel().tolist() for name, array in found.items()}
