@@ -4,6 +4,7 @@ import ast
 import gc
 import json
 import os
+import re
 import subprocess
 import sys
 from contextlib import nullcontext
@@ -15,7 +16,7 @@ from numba.core.caching import NullCache
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
-from dynamics import Objective, SequenceClasses, gradient_flow, gradient_flow_ensemble, sgd
+from dynamics import Objective, SequenceClasses, gradient_flow, sgd
 from dynamics._model.gradient import Parts, made
 from dynamics.backend.compiled import kernel
 from dynamics.backend.modes import COMPILATION, IN_PYTHON, PLAIN
@@ -26,9 +27,13 @@ INSIDE = {"_compile_core", "_compiler", "_customize_flags", "_compile_for_args",
 
 
 def sources():
+    """Files that have a word of numba's, as trees."""
+    words = re.compile("numba|llvmlite|" + "|".join(INSIDE))
     for package in ("dynamics", "theory", "yzflow"):
         for path in sorted((ROOT / package).rglob("*.py")):
-            yield path.relative_to(ROOT).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
+            text = path.read_text(encoding="utf-8")
+            if words.search(text):
+                yield path.relative_to(ROOT).as_posix(), ast.parse(text)
 
 
 def called(function):
@@ -47,19 +52,17 @@ def imported(tree):
             yield ast.unparse(node.args[0]).strip("f'\"")
 
 
-def test_nothing_outside_the_backend_imports_numba():
-    found = {path for path, tree in sources() for name in imported(tree) if name.split(".")[0] in ("numba", "llvmlite")}
-    assert found and all(path.startswith(f"{BACKEND}/") for path in found), found
-
-
-@pytest.mark.slow
-def test_numbas_inside_is_used_where_its_name_says_so():
+def test_nothing_outside_the_backend_imports_numba_and_its_inside_is_used_where_its_name_says_so():
     deep = ("numba.core", "numba.np", "numba.extending", "numba.experimental", "llvmlite.ir")
-    users = {path for path, tree in sources() for name in imported(tree) if name.startswith(deep)}
+    found, users = set(), set()
     for path, tree in sources():
+        modules = list(imported(tree))
         names = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-        if names & INSIDE:
+        if any(name.split(".")[0] in ("numba", "llvmlite") for name in modules):
+            found.add(path)
+        if names & INSIDE or any(name.startswith(deep) for name in modules):
             users.add(path)
+    assert found and all(path.startswith(f"{BACKEND}/") for path in found), found
     assert users == {f"{BACKEND}/{name}.py" for name in ("_inside", "_inside_rows", "_inside_views")}
 
 
@@ -75,18 +78,15 @@ print(json.dumps([COMPILATION, inside, numbers]))
 
 
 def results():
-    """A small flow, steps of SGD and two members of an ensemble."""
+    """A small flow and steps of SGD: rows of a flow's kernel are made as those of ensembles are."""
     classes, rates = SequenceClasses.single_common_token(3, 20), {"eta_y": 1.0, "eta_z": 0.5}
     flow = gradient_flow(classes, t_end=20.0, n_times=4, **rates)
     run = sgd(classes, steps=20, batch_size=8, length=12, seed=3, **rates)
-    members = gradient_flow_ensemble({"n_classes": [3, 2], "vocab_size": [20, 50], **rates}, t_end=20.0)
-    found = {"flow": flow.final.Z, "Y of the flow": flow.final.Y, "sgd": run.final.Z, "Y of sgd": run.final.Y}
-    return found | {"ensemble": members["z"].values, "loss of the ensemble": members["loss"].values}
+    return {"flow": flow.final.Z, "Y of the flow": flow.final.Y, "sgd": run.final.Z, "Y of sgd": run.final.Y}
 
 
 @pytest.mark.skipif(IN_PYTHON or PLAIN, reason="kernels are compiled by numba alone, or not at all")
-@pytest.mark.parametrize("collecting", [True, False])
-@pytest.mark.parametrize("wrong", [True, False])
+@pytest.mark.parametrize(("collecting", "wrong"), [(True, True), (True, False), (False, True)])
 def test_compiling_leaves_the_collector_as_it_was(collecting, wrong):
     """It rests while a kernel is compiled, also where that fails."""
     seen, before = [], gc.isenabled()
@@ -131,7 +131,7 @@ def test_a_kind_of_layer_compiles_what_it_has_alone():
 @pytest.mark.slow
 @pytest.mark.skipif(IN_PYTHON or PLAIN, reason="there are no other kernels to compare with")
 def test_plain_njit_gives_the_same_numbers():
-    """To the bit; in flows and ensembles to rounding, where fewer products and sums become one instruction."""
+    """To the bit; in flows to rounding, where fewer products and sums become one instruction."""
     assert COMPILATION == "on"
     folder = str(ROOT / "tests" / "dynamics" / "backend")
     environment = os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}", "YZFLOW_PLAIN_NJIT": "1"}

@@ -101,6 +101,7 @@ def results():
     return {name: np.asarray(array, dtype=float).ravel().tolist() for name, array in found.items()}
 
 
+@pytest.mark.slow
 def test_without_compilation_the_results_are_the_same_but_for_rounding(tmp_path):
     folders = [str(Path(__file__).parent), str(ROOT / "tests")]
     program = f"import sys, warnings; sys.path += {folders}; warnings.simplefilter('error', RuntimeWarning)\n"
