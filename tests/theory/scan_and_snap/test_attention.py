@@ -17,7 +17,7 @@ from theory import attention, decoder
 FIG_3 = {"vocab_size": 1000, "n_classes": 10, "eta_y": 1.0, "eta_z": 0.5}
 SYN_SMALL = np.linspace(0.1, 1, 10)
 
-quick = settings(max_examples=150, deadline=None, derandomize=True, database=None)
+quick = settings(max_examples=50, deadline=None, derandomize=True, database=None)
 vocabularies = st.one_of(st.integers(2, 60), st.integers(2, 10**6))
 rates = st.floats(-2, 2).map(lambda e: 10.0**e)
 times = st.floats(-6, 8).map(lambda e: 10.0**e)
@@ -58,20 +58,6 @@ def test_the_printed_exponent_is_off_by_its_value_at_zero(t, c0, eta_y, eta_z, m
     assert same == pytest.approx(attention.growth_exponent(t, **arguments, c0=1.0), abs=1e-14)
 
 
-@pytest.mark.parametrize("nu, m, t_end", [(10, 100, 5.0), (1, 10_000, 50.0)])
-def test_fig_9_exponents_at_fixed_ratio(nu, m, t_end):
-    eta_z = np.array([0.5, 1, 2, 4, 8])
-    curves = [{"vocab_size": m, "n_classes": 1, "eta_y": nu * e, "eta_z": e, "c0": 1.0} for e in eta_z.tolist()]
-    t = np.linspace(0, t_end, 60)
-    b = np.array([attention.growth_exponent(t, **c) for c in curves])
-    assert (np.diff(b, axis=0)[:, 1:] > 0).all()
-    assert (np.diff(b, axis=1) > 0).all()
-    t0 = np.array([decoder.snapping_time(vocab_size=m, n_classes=1, eta_y=c["eta_y"]) for c in curves])
-    at_t0 = [attention.growth_exponent(t, **c) for t, c in zip(t0, curves, strict=True)]
-    np.testing.assert_allclose(at_t0, at_t0[0], rtol=1e-13)
-    np.testing.assert_allclose(t0 * eta_z, 2 * math.log(m) / nu, rtol=1e-14)
-
-
 @quick
 @given(m=vocabularies, eta_z=rates, nu=rates, scale=st.floats(1.1, 50), c0=rates, data=st.data())
 def test_b_at_t0_depends_on_the_ratio_of_the_rates_only(m, eta_z, nu, scale, c0, data):
@@ -84,25 +70,6 @@ def test_b_at_t0_depends_on_the_ratio_of_the_rates_only(m, eta_z, nu, scale, c0,
 
     assert at_t0(nu * eta_z * scale, eta_z * scale) == pytest.approx(at_t0(nu * eta_z, eta_z), rel=1e-12, abs=0)
     assert at_t0(nu * eta_z * scale, eta_z) < at_t0(nu * eta_z, eta_z)
-
-
-@quick
-@given(m=vocabularies, eta_y=rates, factor=st.floats(1.2, 20))
-def test_insight_a_a_faster_decoder_snaps_earlier(m, eta_y, factor):
-    t = np.geomspace(1e-3, 1e6, 4000)
-
-    def peak(eta):
-        return t[decoder.gamma(t, vocab_size=m, n_classes=2, eta_y=eta).argmax()]
-
-    assert peak(eta_y * factor) < peak(eta_y)
-
-
-@quick
-@given(t=times, m=vocabularies, eta_y=rates, eta_z=rates, factor=st.floats(1.01, 20), c0=rates)
-def test_insight_b_faster_layers_give_a_larger_exponent(t, m, eta_y, eta_z, factor, c0):
-    sizes = {"vocab_size": m, "n_classes": 2, "c0": c0}
-    slow = attention.growth_exponent(t, **sizes, eta_y=eta_y, eta_z=eta_z)
-    assert attention.growth_exponent(t, **sizes, eta_y=eta_y * factor, eta_z=eta_z * factor) > slow
 
 
 @quick
@@ -122,11 +89,6 @@ def test_insight_c_at_t0_needs_fourteen_next_tokens(m, falls):
         decoder.gamma_integral(t0, vocab_size=m, n_classes=2, eta_y=eta_y, eta_z=1.0) for eta_y in (1.0, 1.0001)
     )
     assert bool(fast < slow) == falls
-
-
-def test_insight_c_is_reversed_before_the_transition():
-    sizes = {"vocab_size": 1000, "n_classes": 10, "eta_z": 0.5, "c0": 1.0}
-    assert attention.growth_exponent(2.0, **sizes, eta_y=2) > attention.growth_exponent(2.0, **sizes, eta_y=1)
 
 
 def test_speed_constant():
@@ -253,18 +215,11 @@ NEAR_TIES = [
 @pytest.mark.parametrize("distinct", [SYN_SMALL, [0.5], [1e-200, 1.0, 0.3], *NEAR_TIES])
 def test_distinct_growth_in_45_digits(distinct):
     largest = 1e3 if np.sum(np.asarray(distinct) == np.max(distinct)) > 2 else 300
-    for exponent in (1e-300, 1e-15, 1e-6, 0.1, 1.0, 5.0, 18.0, 40.0, largest):
+    for exponent in (1e-300, 1e-6, 0.1, 5.0, 40.0, largest):
         value = attention.distinct_growth(exponent, distinct)
         for chi, reference in zip(value, exact_growth(exponent, distinct), strict=True):
             # The exponential turns the last place of 2 B into a relative error of 2 B eps.
             assert float(abs(mp.mpf(float(chi)) / reference - 1)) <= 1e-14 + 4e-16 * exponent
-
-
-def test_distinct_growth_of_one_token_and_of_equal_tokens():
-    b = np.array([0, 1e-9, 0.3, 2, 300.0])
-    np.testing.assert_allclose(attention.distinct_growth(b, [0.2])[:, 0], np.exp(2 * b), rtol=1e-12)
-    np.testing.assert_allclose(attention.distinct_growth(b, np.ones(5)), np.exp(2 * b / 5)[:, None] * np.ones(5))
-    np.testing.assert_allclose(attention.distinct_growth(1e3, np.ones(4)), math.exp(500), rtol=1e-11)
 
 
 def test_the_lower_bound_as_printed_fails_until_attention_has_grown_k_fold():
@@ -286,19 +241,6 @@ def test_distinct_growth_of_many_near_ties():
 
 @quick
 @given(b=exponents, p=probabilities)
-def test_distinct_growth_lies_inside_theorem_3(b, p):
-    chi = attention.distinct_growth(b, p)
-    f0 = p / np.linalg.norm(p)
-    lower, upper = attention.growth_bounds(b, f0.max())
-    assert lower * (1 - 1e-12) <= chi.max() <= upper * (1 + 1e-12)
-    assert chi.argmax() == p.argmax() or p[chi.argmax()] == pytest.approx(p.max())
-    # A token with the smallest share only loses more of it.
-    assert chi[p.argmin()] <= attention.growth_bounds(b, f0.min())[0] * (1 + 1e-12)
-    assert np.log(chi).sum() == pytest.approx(2 * b, rel=1e-10, abs=1e-14)
-
-
-@quick
-@given(b=exponents, p=probabilities)
 def test_theorem_3_identity_between_all_pairs(b, p):
     """r(t) = r(0) chi_l(t), (11)."""
     chi = attention.distinct_growth(b, p)
@@ -309,24 +251,6 @@ def test_theorem_3_identity_between_all_pairs(b, p):
     after = attention.relative_gain(now[:, None], np.maximum(now, 1e-300)[None, :])
     # The gain is a difference of shares: its rounding error is relative to the ratio, which is after + 1.
     np.testing.assert_allclose(after, before * chi[:, None], rtol=1e-10, atol=1e-12 * (1 + abs(after).max()))
-
-
-@quick
-@given(first=exponents, second=exponents, p=probabilities)
-def test_distinct_growth_can_be_restarted(first, second, p):
-    once = attention.distinct_growth(first + second, p)
-    chi = attention.distinct_growth(first, p)
-    # The scale of the probabilities does not matter.
-    again = attention.distinct_growth(second, 1e-3 * p * np.sqrt(chi / chi.max()))
-    np.testing.assert_allclose(np.log(chi * again), np.log(once), rtol=1e-9, atol=1e-14)
-
-
-def test_snapping_keeps_a_combination_of_tokens():
-    exponent = attention.growth_exponent([0, 100, 1e4], **FIG_3, c0=0.1) / 10
-    share = SYN_SMALL**2 * attention.distinct_growth(exponent, SYN_SMALL)
-    share /= share.sum(axis=1, keepdims=True)
-    entropy = -(share * np.log(share)).sum(axis=1)
-    assert entropy[0] > entropy[1] > entropy[2] > 0.5
 
 
 def test_shapes():
