@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from dynamics._assembly import assemble
 from dynamics._engine.clock import Clock
 from dynamics._engine.dop853 import NOT_FINITE
-from dynamics._engine.drive import drive, into
+from dynamics._engine.drive import drive
 from dynamics._engine.noise.field import Field, Steps
 from dynamics._engine.noise.schemes import SCHEMES
 from dynamics._engine.sgd.run import spawn
@@ -188,7 +188,7 @@ def _integrate(
         report.update(s / end, f"at t = {s:.4g} of {end:g}")
 
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        done, reason = drive(path, times, into(states), report=reported, first=True)
+        done, reason = drive(path, times, states, report=reported, first=True)
     if reason:
         raise IntegrationError(
             f"the stochastic flow ({parameters['decoder']}) stopped being finite after t = {path.s:g} of "

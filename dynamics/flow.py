@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 
 from dynamics._assembly import LargeRecord, assemble, is_large
 from dynamics._engine.clock import Clock
-from dynamics._engine.dop853 import NOT_FINITE_AT_START, InKernel
-from dynamics._engine.drive import STALL, Guard, drive, into, taken
+from dynamics._engine.dop853 import NOT_FINITE_AT_START, InKernel, Slopes
+from dynamics._engine.drive import STALL, Guard, drive, taken
 from dynamics._engine.factors import Factored, factors_of
 from dynamics._engine.solver import METHODS, Solver, as_solver
 from dynamics._engine.steps import Steps, steps_of
@@ -33,6 +33,7 @@ from dynamics.trajectory import Trajectory
 
 __all__ = ["METHODS", "IntegrationError", "Solver", "gradient_flow"]
 
+_NUMBERS = dict.fromkeys(("eta_y", "eta_z"), checks.rate) | dict.fromkeys(("t_end", "rtol", "atol"), checks.positive)
 # Methods whose steps are `Dop853`.
 _OURS = ("auto", "DOP853")
 
@@ -127,20 +128,14 @@ def gradient_flow(
 
     Source: Tian, Wang, Chen, Du (2023), arXiv 2305.16380, Sections 3-5 and Appendix D.
     """
-    call = Call("gradient_flow", {name: value for name, value in locals().items() if name != "progress"})
+    given = {name: value for name, value in locals().items() if name != "progress"}
+    call = Call("gradient_flow", given)
     bags, solver, objective = population_of(data), as_solver(solver), as_objective(objective)
     entry = entry_of(decoder)
-    rates = {"eta_y": checks.rate("eta_y", eta_y), "eta_z": checks.rate("eta_z", eta_z)}
-    parameters: dict[str, Any] = {
-        **rates,
-        "t_end": checks.positive("t_end", t_end),
-        "decoder": decoder,
-        **entry.recorded,
-        "rtol": checks.positive("rtol", rtol),
-        "atol": checks.positive("atol", atol),
-        "time_scale": solver.time_scale,
-        "method": solver.method,
-    }
+    numbers = checks.each(_NUMBERS, given)
+    rates = {name: numbers[name] for name in ("eta_y", "eta_z")}
+    parameters: dict[str, Any] = {**rates, "t_end": numbers["t_end"], "decoder": decoder, **entry.recorded}
+    parameters |= {**numbers, "time_scale": solver.time_scale, "method": solver.method}
     start, layer = _start(init, bags)
     layer = shaped(objective, layer)
     layer.check_fits(bags, name="data")
@@ -157,7 +152,7 @@ def gradient_flow(
         parameters |= optimizer.parameters | {"momentum_order": solver.momentum}
         span = clock.start, clock.end
         setting = replace(setting, optimizer=optimizer.over(clock.end), order=solver.momentum, span=span)
-    system = system_for(setting, decoder, reduce=solver.reduce == "auto")
+    system = system_for(setting, entry, reduce=solver.reduce == "auto")
     checks.fits_in_memory("times", 8 * len(times) * system.initial.size, "record states")
     query_tokens = getattr(data, "query_tokens", None)
     query_tokens = None if query_tokens is None else np.array(query_tokens)
@@ -237,7 +232,7 @@ def _integrate(
         # An explicit method of scipy halves its step for ever on a start that is not finite.
         if parameters["method"] in _OURS or np.isfinite(system.derivative(system.initial)).all():
             grid = np.clip(clock.variable(times), 0.0, guard.end)
-            done, reason = drive(steps, grid, into(states), guard.exceeded, guard.reached)
+            done, reason = drive(steps, grid, states, guard.exceeded, guard.reached)
         attributes["method"] = taken(steps, clock)
         if reason is not None:
             known = _trajectory(system, times[:done], states[:done], labels) if done else None

@@ -377,13 +377,11 @@ class Layer(Frozen):
         ):
             if needed > present:
                 raise checks.reject(name, f"have at most the {present} {what} of the layer", needed)
-        alone = self.multiplicity[: bags.n_targets]
-        if alone.size < bags.n_targets or (alone != 1).any():
-            raise checks.reject(
-                "multiplicity",
-                "be 1 for every next token that occurs",
-                f"{alone.tolist()} for {bags.n_targets} of them",
-            )
+        targets = bags.n_targets
+        alone = self.multiplicity[:targets]
+        if alone.size < targets or (alone != 1).any():
+            rule = "be 1 for every next token that occurs"
+            raise checks.reject("multiplicity", rule, f"{alone.tolist()} for {targets} of them")
 
     def attention(self, bags: Bags) -> np.ndarray:
         """Attention c of each bag: (bags, tokens), rows sum to one (Lemma 2, (5))."""

@@ -121,8 +121,7 @@ class Support:
 
 def support_of(bags: Bags, n_tokens: int) -> Support:
     """The support of bags, computed once for each of them; its arrays are read-only."""
-    bags = checks.instance("bags", bags, Bags)
-    support: Support = bags._once(_read_only_support, checks.integer("n_tokens", n_tokens, minimum=bags.n_tokens))
+    support: Support = checks.instance("bags", bags, Bags)._once(_read_only_support, n_tokens)
     return support
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dynamics._engine.dop853 import NOT_FINITE
-from dynamics._engine.drive import drive, into
+from dynamics._engine.drive import drive
 from dynamics._engine.open.records import recorded
 from dynamics._engine.open.states import States
 from dynamics.open_flow import Flow, states_of
@@ -99,7 +99,7 @@ def descend(
             report.update(step / steps, f"step {step} of {steps}")
 
         with np.errstate(over="ignore", invalid="ignore"):
-            done, reason = drive(descent, moments, into(rows), report=reported, first=True)
+            done, reason = drive(descent, moments, rows, report=reported, first=True)
 
     def run(many: int) -> Run:
         more = {"method": "Euler" if how is None else how.name}

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Flow", "integrate"]
 
+_NUMBERS = dict.fromkeys(("t_end", "rtol", "atol"), checks.positive)
+
 
 def integrate(
     flow: Flow,
@@ -83,13 +85,8 @@ def integrate(
     solver = as_solver(solver)
     if solver.momentum != Solver.momentum:
         raise checks.reject("solver", "leave momentum to `descend`: an open flow has no optimizer", solver.momentum)
-    parameters: dict[str, Any] = {
-        "t_end": checks.positive("t_end", t_end),
-        "rtol": checks.positive("rtol", rtol),
-        "atol": checks.positive("atol", atol),
-        "time_scale": solver.time_scale,
-        "method": solver.method,
-    }
+    parameters: dict[str, Any] = checks.each(_NUMBERS, given)
+    parameters |= {"time_scale": solver.time_scale, "method": solver.method}
     clock = Clock(0.0, parameters["t_end"], logarithmic=solver.time_scale == "log")
     moments = clock.output_times(times, n_times)
     states = states_of(flow, reduce=solver.reduce == "auto")

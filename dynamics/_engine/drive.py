@@ -26,8 +26,6 @@ STALL = "steps stall"
 
 # The fate of a step from a place: where that returns one, the step ends there.
 Within = Callable[[float, Any], float | None]
-# (number of the first row, states): what becomes of states at output times.
-Record = Callable[[int, Any], None]
 
 
 class Advancing(Protocol):
@@ -135,19 +133,10 @@ def culprit(steps: Steps, derivative: Callable[[float, np.ndarray], np.ndarray])
     return found, float(jumps[found])
 
 
-def into(rows: np.ndarray) -> Record:
-    """Put states in rows."""
-
-    def record(first: int, states: np.ndarray) -> None:
-        rows[first : first + len(states)] = states
-
-    return record
-
-
 def drive(
     steps: Advancing,
     times: np.ndarray,
-    record: Record,
+    rows: np.ndarray,
     guard: Callable[[Any, float], str | None] | None = None,
     report: Callable[[float], None] | None = None,
     *,
@@ -163,8 +152,8 @@ def drive(
     steps : Advancing
     times : (n,) array
         Output times in the variable of integration.
-    record : callable
-        Of the number of the first row and the states at the times that a step reached.
+    rows : (n, ..) array
+        Receives the states at these times.
     guard : callable, optional
         Of the steps and the size of the last one, why there is to be no further one, or None.
     report : callable, optional
@@ -184,14 +173,14 @@ def drive(
         Why there is no further step.
     """
     if first:
-        done = _due(steps, times, record, done, steps.s)
+        done = _due(steps, times, rows, done, steps.s)
     while done < len(times) or steps.s < until:
         before = steps.s
         reason = steps.advance() or (guard(steps, steps.s - before) if guard else None)
         if reason:
             return done, reason
         cut = None if within is None else within(before, steps)
-        done = _due(steps, times, record, done, steps.s if cut is None else cut)
+        done = _due(steps, times, rows, done, steps.s if cut is None else cut)
         if cut is not None:
             break
         if report is not None:
@@ -199,11 +188,11 @@ def drive(
     return done, None
 
 
-def _due(steps: Advancing, times: np.ndarray, record: Record, done: int, end: float) -> int:
+def _due(steps: Advancing, times: np.ndarray, rows: np.ndarray, done: int, end: float) -> int:
     """Record what is due up to a place; the number of rows then."""
     due = times[done : np.searchsorted(times, end, side="right")]
     if due.size:
-        record(done, steps.interpolate(due))
+        rows[done : done + due.size] = steps.interpolate(due)
     return done + due.size
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from dynamics._engine import lanes as ensemble
 from dynamics._engine.dop853 import NOT_FINITE, TOO_SMALL, Called, Dop853, Inside, Polynomial
-from dynamics._engine.drive import drive, into
+from dynamics._engine.drive import drive
 from dynamics._model.objective import Objective
 from dynamics.bags import Bags
 from dynamics.fields.system import Setting
@@ -104,11 +104,11 @@ def integrate(
     n, m = entries.query.size, entries.support.token.size
     z, velocity, attention = (np.full((times.size, k), np.nan) for k in (n, n, m))
     found = Member(z, velocity, attention, np.full(times.size, np.nan), np.array([[np.nan], [0.0]]) * np.ones(n))
-    setting = Setting(bags, Layer.zeros(bags), None, rates, Objective())
+    setting, entry = Setting(bags, Layer.zeros(bags), None, rates, Objective()), entry_of(decoder)
     try:
-        system = system_for(setting, decoder, reduce=True)
+        system = system_for(setting, entry, reduce=True)
     except ValueError:
-        if not entry_of(decoder).inverts:
+        if not entry.inverts:
             raise
         found.status = ensemble.DEPENDENT
         return found
@@ -133,7 +133,7 @@ def integrate(
         steps = Dop853(slopes, end, system.initial, rtol=rtol, atol=atol)
         fastest = Fastest(slopes.last, where, found.peak)
         within = fastest.within if peaks else None
-        done, reason = drive(steps, times, into(states), exceeded, within=within, until=end)
+        done, reason = drive(steps, times, states, exceeded, within=within, until=end)
         if reason not in _STATUS:
             raise ValueError(reason)  # of a field from outside
         found.reached, found.status = float(steps.s), _STATUS[reason]

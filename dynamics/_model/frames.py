@@ -12,7 +12,7 @@ from dynamics._model.gradient import kernel_of
 from dynamics._model.problem import Problem
 from dynamics._model.weights import Weights
 from dynamics.backend.compiled import address, call, kernel
-from dynamics.support.checks import read_only
+from dynamics.support.checks import read_only, read_only_views
 from dynamics.support.limits import current
 
 # The kernel below is used up to so many variables, and multiplications of an evaluation. Above, arithmetic outweighs
@@ -69,7 +69,7 @@ def frame_of(
     arguments = problem.alone(views(read_only(entries.view())), views(slopes))
     if arguments is None:
         return None
-    own = problem.small(arguments[2])
+    own = small.small_of(problem.batch, problem.rule, arguments[2])
     if own is not None:
         entries, slopes, asked, gradient, arguments = own.entries, own.slopes, own.asked, small.plain_gradient, (own,)
     else:
@@ -77,7 +77,7 @@ def frame_of(
     direct = np.array_equal(variable, np.arange(rate.size)) and bool((factor == 1).all())
     if direct:
         variable, factor = variable[:0], factor[:0]
-    variable, factor, rate = (read_only(array.copy()) for array in (variable, factor, rate))
+    variable, factor, rate = read_only_views((variable.copy(), factor.copy(), rate.copy()))
     where = address(gradient, arguments)
     return Frame(direct, variable, factor, rate, entries, slopes, asked, where, arguments)
 

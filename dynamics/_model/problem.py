@@ -10,7 +10,6 @@ from numpy.typing import DTypeLike
 from dynamics._model import gradient, sampling
 from dynamics._model.batch import Batch
 from dynamics._model.objective import PLAIN, Objective, add_terms
-from dynamics._model.small import Small, small_of
 from dynamics._model.weights import Kind, Rule, Weights
 from dynamics.bags import Bags
 from dynamics.support.checks import read_only, read_only_views
@@ -142,14 +141,6 @@ class Problem:
             return None
         batch = self._parts[0][0]
         return batch, batch.query.size, weights, self.rule, slopes, self._none, True
-
-    def small(self, like: Weights) -> Small | None:
-        """The arguments of the kernel for small plain layers; None if the problem is not of this form."""
-        rule, batch = self.rule, self.batch
-        usual = not (rule.squared or rule.contrasted or rule.residual or rule.means) and rule.normalised
-        if not usual or like.V.size or like.hidden.size or batch.soft.shape[0] or batch.count.dtype != np.float64:
-            return None
-        return small_of(batch, rule.multiplicity, like.Z.shape)
 
     def loss(self, weights: Weights) -> float:
         """The loss alone; ``weights`` must be read-only."""

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dynamics._model.batch import Batch
+from dynamics._model.weights import Rule, Weights
 from dynamics.backend import lanes
 from dynamics.backend.compiled import kernel
 from dynamics.backend.lanes import (
@@ -26,7 +27,7 @@ from dynamics.backend.lanes import (
     total,
     where,
 )
-from dynamics.support.checks import read_only
+from dynamics.support.checks import read_only_views
 
 _OPTIONS: dict[str, Any] = {"fastmath": {"contract"}, "uses": (lanes,)}
 
@@ -77,17 +78,19 @@ class Small(NamedTuple):
     asked: np.ndarray
 
 
-def small_of(batch: Batch, multiplicity: np.ndarray, shape: tuple[int, int]) -> Small:
-    """The arguments of `plain_gradient` for single bags as groups, with new workspaces.
-
-    ``shape`` is the shape of Z; Y has a row for each column of Z.
-    """
-    columns, start = multiplicity.size, shape[0] * shape[1]
+def small_of(batch: Batch, rule: Rule, like: Weights) -> Small | None:
+    """The arguments of `plain_gradient` for single bags as groups, with new workspaces; None for any other layer."""
+    usual = not (rule.squared or rule.contrasted or rule.residual or rule.means) and rule.normalised
+    if not usual or like.V.size or like.hidden.size or batch.soft.shape[0] or batch.count.dtype != np.float64:
+        return None
+    multiplicity, shape = rule.multiplicity, like.Z.shape
+    columns, start = multiplicity.size, like.Z.size
     wide = -(-columns // LANES) * LANES
     mass, size = np.zeros(wide), start + shape[1] * columns + LANES
     mass[:columns] = multiplicity
     rivals = np.tile(mass, (batch.query.size, 1))
     rivals[np.arange(batch.query.size), batch.target] -= 1
+    mass, rivals = read_only_views((mass, rivals.ravel()))
     return Small(
         batch.query,
         batch.target,
@@ -95,8 +98,8 @@ def small_of(batch: Batch, multiplicity: np.ndarray, shape: tuple[int, int]) -> 
         batch.token,
         batch.weight,
         batch.count,
-        read_only(mass),
-        read_only(rivals.ravel()),
+        mass,
+        rivals,
         shape[1],
         columns,
         np.zeros(size),

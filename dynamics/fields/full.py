@@ -81,6 +81,7 @@ class Full(System):
     def weighed(self, weight: np.ndarray, count: np.ndarray | None = None) -> Full:
         """The same system of bags with other weights, of any sign, in which its derivative is linear; other counts."""
         other = copy.copy(self)
+        vars(other).pop("frame", None)
         other.problem = self.problem.weighed(weight, count)
         return other
 
@@ -107,6 +108,7 @@ class Full(System):
 
         return evaluate
 
+    @cached_property
     def frame(self) -> Frame | None:
         """The derivative in the form of the kernel that takes whole steps, where that pays."""
         rate = np.repeat(self.rates, np.diff(self.bounds))
@@ -201,6 +203,7 @@ class FullOrbits(System):
         """The weights of a frame at a state."""
         return Weights(read_only(state[frame.z]), read_only(state[frame.y]), *_NONE)
 
+    @cached_property
     def frame(self) -> Frame | None:
         """The derivative in the form of the kernel that takes whole steps, of a single kind, where that pays."""
         if len(self.orbits.frames) > 1:

@@ -141,10 +141,10 @@ class Orbits:
 
     def told(self, variables: int) -> str:
         """The reduction to so many variables, in words."""
-        kinds = [kind for kind in self.symmetry.kinds if kind.copies > 1]
-        copies = ", ".join(f"{k.copies} copies of {k.bags.shape[1]} bags" for k in kinds) or "interchangeable tokens"
+        alike = [frame for frame in self.frames if frame.copies > 1]
+        copies = ", ".join(f"{frame.copies} copies of {frame.weight.size} bags" for frame in alike)
         whole = self.start.Z.size + self.start.Y.size
-        return f"{copies}: {variables} variables in place of {whole} logits"
+        return f"{copies or 'interchangeable tokens'}: {variables} variables in place of {whole} logits"
 
     def rows(self, k: int) -> np.ndarray:
         """The tokens of a frame in the numbering of tokens of all kinds, hubs last."""
@@ -208,7 +208,7 @@ class Orbits:
         ]
         for k, kind in enumerate(symmetry.kinds):
             queries, tokens = (
-                np.concatenate([own, np.broadcast_to(hubs, (kind.copies, hubs.size))], axis=1)
+                np.concatenate([own, np.broadcast_to(hubs, (len(own), hubs.size))], axis=1)
                 for own, hubs in ((kind.queries, symmetry.queries), (kind.tokens, symmetry.tokens))
             )
             z[queries[:, :, None], tokens[:, None, :]] = self.z[k]

@@ -160,6 +160,7 @@ class System(Protocol):
 class Framed(Protocol):
     """A system that declares "kernel" by ``fast``."""
 
+    @property
     def frame(self) -> Frame | None:
         """The derivative in the form of the kernel that takes whole steps, or None where it cannot or need not be."""
 
@@ -171,7 +172,7 @@ def has(system: System, path: str) -> bool:
 
 def frame_for(system: System) -> Frame | None:
     """The frame of a system that declares one of its own."""
-    return cast(Framed, system).frame() if has(system, "kernel") else None
+    return cast(Framed, system).frame if has(system, "kernel") else None
 
 
 def copied(system: System, state: np.ndarray, out: np.ndarray) -> Callable[[], float]:

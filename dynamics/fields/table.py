@@ -165,7 +165,7 @@ def register(field: Field) -> None:
     )
 
 
-def system_for(setting: Setting, decoder: str, *, reduce: bool) -> System:
+def system_for(setting: Setting, entry: Entry, *, reduce: bool) -> System:
     """The system to integrate: where it pays, and ``reduce``, one variable for each orbit.
 
     Raises
@@ -173,7 +173,6 @@ def system_for(setting: Setting, decoder: str, *, reduce: bool) -> System:
     ValueError
         If the decoder cannot be used on this setting.
     """
-    entry = entry_of(decoder)
     if setting.optimizer is not None:
         return Optimized(entry.whole(setting), setting.optimizer, setting.order, reduced=entry.reduced)
     if reduce and entry.orbits is not None:

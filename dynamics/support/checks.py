@@ -74,9 +74,10 @@ def non_negative(name: str, value: object) -> float:
 
 def rate(name: str, value: object) -> float:
     """A learning rate: a positive finite number, or zero, which freezes the weights."""
-    if real(name, value, rule="be a positive finite number") == 0:
-        return 0.0
-    return positive(name, value)
+    number = real(name, value, rule="be a positive finite number")
+    if number < 0:
+        raise reject(name, "be positive", value)
+    return number or 0.0  # no negative zero
 
 
 def nearest(wanted: str, spellings: Mapping[str, Iterable[str]]) -> str:

@@ -15,7 +15,7 @@ from dynamics.backend.compiled import address, call
 from dynamics.backend.modes import IN_PYTHON
 from dynamics.fields.symmetry import find_symmetry, symmetry_of
 from dynamics.fields.system import Setting, has
-from dynamics.fields.table import system_for
+from dynamics.fields.table import entry_of, system_for
 
 SEEDS = st.integers(0, 2**32 - 1)
 RTOL, ATOL = 1e-6, 1e-9
@@ -60,7 +60,7 @@ def flows(draw):
         }.get(kind, objective)
     rates = {"eta_y": 0.7, "eta_z": 1.3, "eta_v": 0.4, "eta_hidden": 0.9}
     setting = Setting(data, Layer.zeros(data) if init is None else init, init, rates, objective)
-    system = system_for(setting, "full", reduce=True)
+    system = system_for(setting, entry_of("full"), reduce=True)
     assert (system.reduction != "none") == (init is None)
     return system, system.initial + 0.3 * rng.normal(size=system.initial.size), rng
 
@@ -70,7 +70,7 @@ def flows(draw):
 def test_a_step_is_that_of_the_tableau(flow, size):
     """Slopes, error estimates and the test of stiffness, each by NumPy from the system's own derivative."""
     system, state, rng = flow
-    frame, n = system.frame(), state.size
+    frame, n = system.frame, state.size
     speed = rng.uniform(0.5, 2, EXTENDED)
     trial = Trial(np.zeros((EXTENDED, n)), np.empty(n), np.empty(n), RTOL, ATOL)
     assert take(frame, trial, 0, 1, 0.0, speed, state) == (0, 0, 0, 0)
@@ -107,8 +107,10 @@ def test_what_has_no_kernel_of_whole_steps():
 
     def frame(objective=None, decoder="full", start=None):
         start = Layer.zeros(bags) if start is None else start
-        system = system_for(Setting(bags, start, None, rates, objective or Objective()), decoder, reduce=False)
-        return system.frame() if has(system, "kernel") else None
+        system = system_for(
+            Setting(bags, start, None, rates, objective or Objective()), entry_of(decoder), reduce=False
+        )
+        return system.frame if has(system, "kernel") else None
 
     assert frame() is not None
     assert frame(decoder="theory") is None

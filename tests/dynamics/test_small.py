@@ -12,7 +12,7 @@ from dynamics import Bags, Layer, Limits, Objective, SequenceClasses, gradient_f
 from dynamics._model import small
 from dynamics._model.objective import PLAIN
 from dynamics._model.problem import Problem
-from dynamics._model.small import exp, plain_gradient
+from dynamics._model.small import exp, plain_gradient, small_of
 from dynamics.backend import lanes
 from dynamics.backend.compiled import kernel
 from dynamics.backend.lanes import LANES, highest, load_at, store_at, total
@@ -66,6 +66,10 @@ def problems(draw):
     return bags, Layer(*(scale * rng.normal(size=part.shape) for part in (zeros.Z, zeros.Y)), None, zeros.multiplicity)
 
 
+def arguments(problem, layer):
+    return small_of(problem.batch, problem.rule, layer.weights)
+
+
 @given(problems())
 @settings(max_examples=60)
 def test_loss_and_gradient_are_those_of_any_layer(problem):
@@ -73,7 +77,7 @@ def test_loss_and_gradient_are_those_of_any_layer(problem):
     general = Problem(bags, layer)
     slopes = general.zeros()
     loss = general.loss_and_gradient(layer.weights, slopes)
-    own = general.small(layer.weights)
+    own = arguments(general, layer)
     entries = np.concatenate([layer.Z.ravel(), layer.Y.ravel()])
     own.entries[: entries.size] = entries
     own.asked[0] = True
@@ -91,7 +95,7 @@ def test_what_is_more_than_plain_has_no_such_kernel():
     zeros = Layer.zeros(bags)
 
     def own(objective=PLAIN, layer=zeros, dtype=None):
-        return Problem(bags, layer, objective, dtype).small(layer.weights)
+        return arguments(Problem(bags, layer, objective, dtype), layer)
 
     soft = Bags(bags.query, np.eye(3), bags.indptr, bags.token, bags.count, vocab_size=12)
     assert own() is not None
@@ -105,7 +109,7 @@ def test_what_is_more_than_plain_has_no_such_kernel():
         is None
     )
     assert own(dtype=np.float32) is None
-    assert Problem(soft, zeros).small(zeros.weights) is None
+    assert arguments(Problem(soft, zeros), zeros) is None
 
 
 def changed(classes, **changes):

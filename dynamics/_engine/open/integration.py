@@ -8,7 +8,7 @@ import numpy as np
 
 from dynamics._engine.clock import Clock
 from dynamics._engine.dop853 import Called, Dop853
-from dynamics._engine.drive import Guard, drive, into, taken
+from dynamics._engine.drive import Guard, drive, taken
 from dynamics._engine.open.events import Cut, Watch
 from dynamics._engine.open.kinks import Sides, Slide, begins, rate, sides_of
 from dynamics._engine.open.protocol import Flow
@@ -111,9 +111,8 @@ class Integration:
             bind = self.bind if self.slide is None else self.along
             steps = steps_of(self.parameters["method"], bind, self.end, state, **how, start=s)
             within = None if watch is None else watch.within
-            record = into(self.rows)
             self.done, reason = drive(
-                steps, grid, record, self.guard.exceeded, within=within, until=until, done=self.done
+                steps, grid, self.rows, self.guard.exceeded, within=within, until=until, done=self.done
             )
             self.method = taken(steps, self.clock)
             if reason:
