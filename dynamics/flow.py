@@ -15,8 +15,7 @@ from dynamics._engine.clock import Clock
 from dynamics._engine.dop853 import NOT_FINITE_AT_START, InKernel, Slopes
 from dynamics._engine.drive import STALL, Guard, drive, taken
 from dynamics._engine.factors import Factored, factors_of
-from dynamics._engine.solver import METHODS, Solver, as_solver
-from dynamics._engine.steps import Steps, steps_of
+from dynamics._engine.steps import METHODS, Solver, Steps, as_solver, steps_of
 from dynamics._model.objective import Objective, as_objective, check_insertions, shaped
 from dynamics.bags import Bags, Data, population_of
 from dynamics.fields.full import FullOrbits

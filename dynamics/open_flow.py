@@ -11,7 +11,7 @@ from dynamics._engine.clock import Clock
 from dynamics._engine.open.integration import Integration
 from dynamics._engine.open.protocol import Flow
 from dynamics._engine.open.states import RaisedError, States
-from dynamics._engine.solver import Solver, as_solver
+from dynamics._engine.steps import Solver, as_solver
 from dynamics.run import Run
 from dynamics.support import checks
 from dynamics.support.calls import Call

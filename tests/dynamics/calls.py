@@ -199,7 +199,7 @@ def option_calls():
             name="adamw", momentum=0.5, weight_decay=0.1, decoupled=True, schedule=Schedule(2.0), clip=1.0,
             betas=(0.9, 0.99), epsilon=1e-6)),
         "optimizers.optimizer.Schedule": (Schedule, dict(warm_up=2.0, decay="cosine", steps=10.0, floor=0.1)),
-        "_engine.solver.Solver": (Solver, dict(method="DOP853", time_scale="linear", reduce="auto",
+        "_engine.steps.Solver": (Solver, dict(method="DOP853", time_scale="linear", reduce="auto",
                                                momentum="first order")),
         "_model.objective.Objective.of": (Objective.of, dict(parameters=Objective(temperature=2.0).parameters)),
         "optimizers.optimizer.Optimizer.of": (Optimizer.of, dict(parameters=optimizer.parameters)),

@@ -28,7 +28,7 @@ from dynamics import (
 )
 from dynamics import flow as flow_module
 from dynamics._engine import dop853
-from dynamics._engine.solver import METHODS
+from dynamics._engine.steps import METHODS
 from dynamics._model import frames
 
 pytestmark = pytest.mark.usefixtures("table")

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from scipy.linalg import expm
 
 from dynamics import Flow, IntegrationError, Limits, Optimizer, Run, Schedule, Solver, descend, integrate
-from dynamics._engine.solver import METHODS
+from dynamics._engine.steps import METHODS
 from dynamics.support.netcdf import load_dataset, save_dataset
 
 

@@ -27,7 +27,7 @@ TABLE = Table(["dynamics"], ROOT / "tests" / "dynamics" / "calls.py")
 # Arguments with other rules than `RULES` has for the name.
 OTHERWISE = {
     "bags.Bags(vocab_size)",
-    "_engine.solver.Solver(momentum)",
+    "_engine.steps.Solver(momentum)",
     "support.limits.Limits(data)",
     "optimizers.optimizer.Optimizer.factor(t)",
     "optimizers.optimizer.Schedule.__call__(t)",
