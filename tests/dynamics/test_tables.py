@@ -16,7 +16,6 @@ from dynamics import (
     sgd,
     sgd_many,
 )
-from dynamics._engine.steps import METHODS
 from dynamics.fields import table as registry
 from dynamics.fields.full import Full
 from dynamics.optimizers.table import RULES, UpdateRule
