@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numba import njit
 
 from dynamics import Bags, Layer, Objective, SequenceClasses, gradient_flow
-from dynamics._engine.dop853 import Trial, take
+from dynamics._engine.dop853 import Called, Dop853, Trial, take
 from dynamics._engine.tableau import E3, E5, EXTENDED, STAGES, A
 from dynamics._model import frames
 from dynamics._model.objective import shaped
@@ -184,3 +184,24 @@ def test_symmetries_are_kept_by_what_the_bags_hold():
 def test_large_bags_are_not_kept():
     bags = SequenceClasses.single_common_token(3000, 3000).population()
     assert symmetry_of(bags) is not symmetry_of(bags)
+
+
+def test_it_is_of_order_eight():
+    """Steps of a fixed size around the circle: the end of a run whose tolerance never bounds it."""
+
+    def bind(place, out):
+        def at(_):
+            out[:] = place[1], -place[0]
+
+        return at
+
+    errors = []
+    for n in (4, 8):
+        size, state = 4.0 / n, np.array([1.0, 0.0])
+        for _ in range(n):
+            steps = Dop853(Called(bind, 2), size, state, rtol=1e3, atol=1e3)
+            steps._next_size = size
+            assert steps.advance() is None and steps.s == size
+            state = steps.state.copy()
+        errors.append(np.abs(state - [np.cos(4.0), -np.sin(4.0)]).max())
+    assert 7.5 < np.log2(errors[0] / errors[1]) < 9.5
