@@ -160,21 +160,6 @@ def test_names_from_elsewhere_are_public_there():
 
 
 @pytest.mark.slow
-def test_a_name_whose_distribution_is_missing_says_how_to_get_it():
-    told = without(
-        "import yzflow as yz\n"
-        "for name in yz._elsewhere.HOMES:\n"
-        "    try: getattr(yz, name)\n"
-        "    except ImportError as error: print(name, error.name, error, sep='|')\n"
-        "    else: print(name)",
-        *DISTRIBUTIONS,
-    )
-    assert told.splitlines() == [
-        f"{name}|{home}|`yz.{name}` {distributions.cure(home)}" for name, home in _elsewhere.HOMES.items()
-    ]
-
-
-@pytest.mark.slow
 def test_all_names_can_be_imported_where_distributions_are_missing():
     everything = "from yzflow import *; import yzflow as yz; print(*yz.__all__)"
     alone = set(without(everything, *DISTRIBUTIONS).split())

@@ -72,42 +72,6 @@ def test_each_number_on_the_page_has_an_entry_with_its_address_and_what_was_read
         assert "code" not in marks or "script" in rest, number
 
 
-def test_each_mark_and_each_verdict_is_explained():
-    opening = flat(PAGE[: PAGE.index("## ")])
-    assert all(f"*{mark}*" in opening for mark in MARKS)
-    assert all(re.search(rf"\*\*(?:may )?{word}", opening) for word in VERDICTS)
-
-
-def test_what_is_said_in_short_is_what_the_entries_say():
-    bold = " ".join(re.findall(r"\*\*([^*]+)\*\*", " ".join(entries().values()))).lower()
-    assert ("settle" in bold or "contradict" in bold) != (
-        "Nothing that was read settles or contradicts a statement of ours." in flat(PAGE)
-    )
-    assert "preempts" in bold and "were published by others" in flat(PAGE)
-
-
-def test_each_row_of_the_index_says_what_was_read_and_what_can_be_done():
-    found, rows = entries(), re.findall(r"^\| \[(.*)\|$", INDEX, re.M)
-    assert len(rows) == INDEX.count("](https://arxiv.org/abs/") > 20
-    for row in rows:
-        head = re.match(
-            rf"({NUMBER})\]\(https://arxiv\.org/abs/\1\) \| [^|]+ \| (entry|abstract|memory) \|"
-            r" \*(package|possible|other subject)\*: [^|]+$",
-            row.strip(),
-        )
-        assert head, row
-        number, read, kind = head.groups()
-        assert (read == "entry") == (number in found), number
-        assert kind != "package" or (ROOT / re.search(r"`(papers/\w+)`", row)[1]).is_dir()
-    assert len({row[:10] for row in rows}) == len(rows)
-    assert not re.search(r"\*\*|findings?/", INDEX) and "from memory, and nothing\nwas read" in INDEX
-
-
-def test_each_link_within_the_page_has_its_heading():
-    headings = {slug(line.lstrip("# ")) for line in WHOLE.split("\n") if line.startswith("#")}
-    assert set(re.findall(r"\]\(#([\w-]+)\)", WHOLE)) <= headings
-
-
 def test_each_finding_that_the_page_names_exists_and_links_back():
     named = set(re.findall(r"\]\(\.\./(studies/[\w./]+)\)", PAGE))
     there = re.compile(r"\]\(\.\./\.\./\.\./docs/since\.md#([\w-]+)\)")

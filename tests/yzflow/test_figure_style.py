@@ -1,10 +1,8 @@
 """The rules of docs/figure_style.md that code can break: lines, blanks and labels."""
 
-import ast
-
 import numpy as np
 import pytest
-from figure_rules import explained, has_its_own_place, unnamed_lines
+from figure_rules import explained, has_its_own_place
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.text import Text
@@ -17,12 +15,6 @@ from yzflow.figures import style
 @pytest.mark.parametrize("name", figures.entries())
 def test_a_broken_line_is_explained(name):
     assert explained(figures.entries()[name])
-
-
-def test_a_line_without_a_word_is_found():
-    lines = ["axes.axvline(1, linestyle='--')", "axes.plot(x, ':', label='bound')", "axes.plot(x, '-')"]
-    (draw,) = ast.parse("def draw(axes):\n    " + "\n    ".join(lines)).body
-    assert unnamed_lines(draw) == lines[:1]
 
 
 def test_absent_tokens_are_blank_and_steps_are_of_the_optimiser():

@@ -74,15 +74,6 @@ def test_the_flow_of_the_command(tmp_path):
     [
         (["--optimizer", "adagrad"], "`optimizer` must be one of 'sgd', 'adam', 'adamw', 'sign', but got 'adagrad'"),
         (["--weight-decay", -1], "`weight_decay` must be non-negative, but got -1.0"),
-        (["--decoupled"], "`decoupled` must be left out without weight decay, but got True"),
-        (["--clip", 0], "`clip` must be positive, but got 0.0"),
-        (["--warm-up", -1], "`warm_up` must be non-negative, but got -1.0"),
-        (["--schedule", "step"], "`schedule` must be one of 'constant', 'cosine', 'linear', but got 'step'"),
-        (["--epsilon", 0.1], "`epsilon` must be left out for 'sgd', but got 0.1"),
-        (["--label-smoothing", 1], "`label_smoothing` must be below 1, but got 1.0"),
-        (["--temperature", 0], "`temperature` must be positive, but got 0.0"),
-        (["--normalisation", "batch"], "`normalisation` must be one of 'unit', 'layer', 'none', but got 'batch'"),
-        (["--criterion", "hinge"], "`criterion` must be one of 'cross-entropy', 'squared', but got 'hinge'"),
     ],
 )
 def test_bad_options_end_in_one_line(words, message, tmp_path):
@@ -90,11 +81,6 @@ def test_bad_options_end_in_one_line(words, message, tmp_path):
         result = run(command, *words, "--out", tmp_path / "none.nc")
         assert result.exit_code == 2 and result.output == f"Error: {message}\n"
         assert not (tmp_path / "none.nc").exists()
-
-
-def test_clipping_in_the_theory_flow_is_refused_in_one_line(tmp_path):
-    result = run("flow", "--decoder", "theory", "--clip", 1, "--out", tmp_path / "none.nc")
-    assert result.exit_code == 2 and result.output == "Error: `clip` must be None for decoder='theory', but got 1.0\n"
 
 
 def test_grids_take_the_options(tmp_path):

@@ -96,15 +96,3 @@ def test_the_page_is_short_and_repeats_no_list_of_assumptions():
 )
 def test_no_statement_is_accused_of_more_than_is_shown(number, kind):
     assert heaviest(OURS[number]) is kind
-
-
-def test_what_is_implied_or_said_by_the_paper_is_a_remark():
-    by_class = {
-        one.id: {kind: "".join(e for e in one.errata if type(e) is kind) for kind in CLASSES} for one in OURS.values()
-    }
-    insight, theorem4 = by_class["Scan and Snap: Equations 131 to 133"], by_class["Scan and Snap: Theorem 4"]
-    assert "(132)" in insight[Slip] and "Insight (b)" not in insight[Slip] and "as the paper says" in insight[Remark]
-    assert "one f_n in all classes is implied" in theorem4[Remark] and "(1/2, 1]" in theorem4[Remark]
-    assert "no constant serves all M" in by_class["Scan and Snap: Theorem 1(b)"][Slip] and "241%" not in PAGE
-    assert "START is counted" in by_class["Bounded Dyck: Theorem 1, sufficiency"][Remark]
-    assert "positions" in OURS["Sparse averaging: Conjecture"].title

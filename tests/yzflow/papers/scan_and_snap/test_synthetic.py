@@ -45,7 +45,7 @@ def test_values_are_possible(medium):
     assert (medium["batch_loss"] < np.log(vocab_size)).all() and (medium["batch_loss"] > 0).all()
 
 
-@pytest.mark.parametrize("threads", [1, 2, 4])
+@pytest.mark.parametrize("threads", [1, 2])
 def test_results_do_not_depend_on_threads(medium, threads):
     xr.testing.assert_identical(synthetic.syn_medium(**GRID, threads=threads), medium)
 
@@ -58,7 +58,7 @@ def test_results_do_not_depend_on_the_rest_of_the_grid(medium):
         xr.testing.assert_identical(other[name], same)
 
 
-@pytest.mark.parametrize("cell", [(1, 0.5, 5.0, 0), (3, 2.0, 1.0, 1), (3, 0.5, 5.0, 1)])
+@pytest.mark.parametrize("cell", [(1, 0.5, 5.0, 0), (3, 2.0, 1.0, 1)])
 def test_a_cell_is_the_run_of_sgd(medium, cell):
     """Entropy by `Trajectory.attention_entropy`, recall by counting the distinct tokens of `SequenceClasses`."""
     run, classes = alone(*cell, GRID["steps"])
