@@ -25,7 +25,7 @@ from yzflow.testing import GRAMMAR, HOSTILE
 
 resource = pytest.importorskip("resource")
 
-VALUES_AN_ARGUMENT = 7  # in the short form, with those of `ALWAYS`
+VALUES_AN_ARGUMENT = 6  # in the short form, with those of `ALWAYS`
 ALWAYS = ["timedelta64", "array of nan"]
 CALLS_TOGETHER = 300  # of each callable, in the long form
 SECONDS = 60.0  # a call may compile

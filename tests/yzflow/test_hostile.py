@@ -5,6 +5,7 @@ By default each argument gets a few of the values; the long form takes all of th
 
 import dataclasses
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import hostile
 import matplotlib.figure
@@ -65,14 +66,12 @@ def calls(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch, Limits(evaluations=2000):
         patch.chdir(tmp_path_factory.mktemp("hostile"))
         classes = SequenceClasses([[0.2, 0.8, 0.0], [0.2, 0.0, 0.8]], [0, 0], vocab_size=4)
-        figure = matplotlib.figure.Figure()
         with ThreadPoolExecutor(1) as pool:
             swept = {"task": sweep_tasks.plain, "grid": {"a": [1]}, "store": "runs", "seeds": 1, "progress": False}
             save_dataset(yzflow.sweep(**swept, executor=pool), "sweep.nc")
             runs = store.Store("runs")
             [key] = runs.keys()
-            with open("c.toml", "w") as file:
-                file.write('task = "syn_small"\n[grid]\nsteps = [2]\n')
+            Path("c.toml").write_text('task = "syn_small"\n[grid]\nsteps = [2]\n')
             report = yzflow.audit([STATEMENT], quick=True)
             entry = figures.find("9")
             drawn = {entry.name: entry.data(registry.Effort(quick=True))}
@@ -100,7 +99,7 @@ def calls(tmp_path_factory):
                                                         "progress": False, **trajectory}),
                 "figures.finding.find": (figures.find, {"name": "9", "paper": "Scan and Snap"}),
                 "figures.registry.names": (figures.names, {"given": False}),
-                "figures.style.save": (figures.save, {"figure": figure, "stem": "figure", "formats": ["png"]}),
+                "figures.style.save": (figures.save, {"figure": axes.figure, "stem": "figure", "formats": ["png"]}),
                 "figures.save_all": (figures.save_all, {
                     "shown": drawn, "folder": ".", "formats": ["png"], "among": ()}),
                 "figures.registry.Effort": (registry.Effort, {"quick": True, "store": None, "progress": False}),
