@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from dynamics._engine.noise.field import Field
 from dynamics._engine.noise.linear import fluctuations
-from dynamics._model.feed import source_of
+from dynamics._model.feed import Sampling, source_of
 from dynamics._model.objective import Objective, as_objective, shaped
 from dynamics._model.weights import RATES, Weights
 from dynamics.bags import Bags, Data, population_of
@@ -41,9 +41,9 @@ def drawn(data: Data, batch_size: int | None, length: int | None) -> tuple[Bags,
     With 0 contextual tokens bags are taken as they are.
     """
     bags = population_of(data)
-    batch_size = None if batch_size is None else checks.integer("batch_size", batch_size, minimum=1)
-    length = None if length is None else checks.integer("length", length, minimum=2)
-    return bags, source_of(data).positions(batch_size, length, 0.0), {"batch_size": batch_size, "length": length}
+    sampling = Sampling(batch_size, length)
+    sizes = {"batch_size": sampling.batch_size, "length": sampling.length}
+    return bags, source_of(data).positions(sampling), sizes
 
 
 @dataclass(frozen=True, eq=False)

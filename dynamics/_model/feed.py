@@ -36,7 +36,7 @@ def bias_of(name: str, position_bias: object) -> Bias:
     return checks.non_negative(name, position_bias)
 
 
-SAMPLING = {
+SAMPLING: dict[str, checks.Check] = {
     "batch_size": checks.optional(partial(checks.integer, minimum=1)),
     "length": checks.optional(partial(checks.integer, minimum=2)),
     "position_bias": bias_of,
@@ -56,8 +56,8 @@ class Sampling:
 
     batch_size: int | None
     length: int | None
-    position_bias: Bias
-    replacement: bool
+    position_bias: Bias = 0.0
+    replacement: bool = True
 
     def __post_init__(self) -> None:
         vars(self).update(checks.each(SAMPLING, vars(self)))
@@ -193,7 +193,7 @@ class Feed:
             self.most = min(STEPS_A_CALL, 1 + current().work // (batch.count.size * columns))
             self.batches = Batch(*(np.array(array)[None] for array in batch))
         else:
-            self._allocate(sampling.batch_size, contrast, steps, columns, dtype)
+            self._allocate(sampling.batch_size, contrast, steps, columns)
 
     def _check(self, contrast: Bags | None) -> None:
         """Refuse batches that need more memory than there is, steps that draw for minutes, and epochs of none."""
@@ -215,8 +215,8 @@ class Feed:
             rule = "be True where weights differ, for an epoch draws each bag once"
             raise checks.reject("replacement", rule, f"weights from {weight.min():g} to {weight.max():g}")
 
-    def _allocate(self, batch_size: int, contrast: Bags | None, steps: int, columns: int, dtype: np.dtype) -> None:
-        n, longest = self.data.query.size, _longest(self.source.bags)
+    def _allocate(self, batch_size: int, contrast: Bags | None, steps: int, columns: int) -> None:
+        n, longest, dtype = self.data.query.size, _longest(self.source.bags), self.data.count.dtype
         each, extra = (1, 0) if contrast is None else (2, _longest(contrast))
         entries = batch_size * (longest + extra)
         work = max(entries * columns, batch_size * self.position_weight.size)

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, TypeGuard, TypeVar
+from typing import Any, TypeAlias, TypeGuard, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -24,6 +24,8 @@ _MOST_LISTED = 10
 MEMORY: ContextVar[int | None] = ContextVar("memory", default=None)
 
 _Function = TypeVar("_Function")
+# (name, value) -> the value in the type that the caller computes with.
+Check: TypeAlias = Callable[[str, Any], Any]
 
 
 def reject(name: str, rule: str, value: object) -> ValueError:
@@ -136,12 +138,12 @@ def instance(name: str, value: object, kinds: type | tuple[type, ...], *, rule: 
     return value
 
 
-def each(rules: Mapping[str, Callable[[str, Any], Any]], values: Mapping[str, Any]) -> dict[str, Any]:
+def each(rules: Mapping[str, Check], values: Mapping[str, Any]) -> dict[str, Any]:
     """The values that a table of checks names, each as its check returns it."""
     return {name: rule(name, values[name]) for name, rule in rules.items()}
 
 
-def optional(check: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:
+def optional(check: Check) -> Check:
     """A check that lets None pass."""
     return lambda name, value: None if value is None else check(name, value)
 
