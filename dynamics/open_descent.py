@@ -12,7 +12,7 @@ from dynamics._engine.drive import drive
 from dynamics._engine.open.records import recorded
 from dynamics._engine.open.states import States
 from dynamics.open_flow import Flow, states_of
-from dynamics.optimizers.optimizer import Optimizer, ascend, direction_of
+from dynamics.optimizers.optimizer import Optimizer, ascend, function_of
 from dynamics.run import Run
 from dynamics.support import checks
 from dynamics.support.calls import Call
@@ -136,7 +136,7 @@ def _optimizer(optimizer: object) -> Optimizer | None:
     else:
         found = Optimizer(checks.instance("optimizer", optimizer, str, rule="be a name or an Optimizer"))
     if found is not None:
-        direction_of(found)
+        function_of(found, "direction")
     return found
 
 
@@ -169,7 +169,7 @@ class _Descent:
                 place += speed * move
         else:
             state, slope, first, second = self._parts
-            ascend(self._optimizer, state, slope, first, second, self._speeds, None, self.s)
+            ascend(self._optimizer, state, slope, (first, second), rates=self._speeds, multiplicity=None, step=self.s)
         if not np.isfinite(self.state).all():
             return NOT_FINITE
         self.s += 1

@@ -46,15 +46,16 @@ class Steps:
     ----------
     data : Batch
         All bags.
-    weights, first, second : Weights
-        The states and the velocities, or Adam's moments, which steps change in place: Z and Y with an axis of runs
-        before the others.
+    weights : Weights
+        The states, which steps change in place: Z and Y with an axis of runs before the others.
+    moments : two Weights
+        The velocities and arrays that are not used, or Adam's moments, in the same form.
     rule : Rule
     update : Update
     """
 
     def __init__(
-        self, data: Batch, weights: Weights, first: Weights, second: Weights, rule: Rule, update: Update
+        self, data: Batch, weights: Weights, moments: Sequence[Weights], *, rule: Rule, update: Update
     ) -> None:
         runs, n, dtype = len(weights.Y), data.query.size, weights.Y.dtype
         self._batch, self._rule, self._update = data, rule, update
@@ -62,7 +63,7 @@ class Steps:
         self._slopes = Weights(*(np.zeros_like(array) for array in weights))
         self._flat = tuple(
             tuple(array.reshape(-1) for array in arrays)  # of contiguous arrays, which are views
-            for arrays in list(zip(weights, self._slopes, first, second, strict=True))[:2]
+            for arrays in list(zip(weights, self._slopes, *moments, strict=True))[:2]
         )
         self._shares, self._losses = np.empty((runs, n), data.weight.dtype), np.empty(runs)
         self._residual = np.empty((runs, n, weights.Y.shape[2]), dtype)

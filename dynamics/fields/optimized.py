@@ -12,7 +12,7 @@ from dynamics.fields.full import Full
 from dynamics.fields.system import Bound, Observed, System, copied
 from dynamics.fields.theory import Theory
 from dynamics.layer import Layer
-from dynamics.optimizers.optimizer import Optimizer, Schedule, flow_of, velocity
+from dynamics.optimizers.optimizer import Optimizer, Schedule, function_of, velocity
 from dynamics.support import checks
 from dynamics.support.checks import read_only
 from dynamics.trajectory import Trajectory
@@ -31,7 +31,7 @@ def check_flow(
         If it is none, or has no flow, or the decoder or the start does not go with it.
     """
     checks.instance("optimizer", optimizer, Optimizer)
-    flow_of(optimizer)
+    function_of(optimizer, "flow")
     if reduced:
         # Its decoder is a number a class and has no gradient that could be clipped, or decay.
         for name, usual in (("name", "sgd"), ("momentum", 0.0), ("weight_decay", 0.0), ("clip", None)):
@@ -100,8 +100,8 @@ class Optimized(System):
         system = cast(Full, system)
         momenta = system.split(read_only(state[n : 2 * n].copy())) if self.second else None
         weights, slopes = system.weights(self.own(state)), system.split(system.gradient_at(self.own(state)))
-        multiplicity = self.setting.start.multiplicity
-        moved, pushed = velocity(optimizer, weights, slopes, momenta, system.rates, multiplicity, time)
+        mass = self.setting.start.multiplicity
+        moved, pushed = velocity(optimizer, weights, slopes, momenta, rates=system.rates, multiplicity=mass, t=time)
         out[:n] = np.concatenate([part.ravel() for part in moved])
         if pushed is not None:
             out[n : 2 * n] = np.concatenate([part.ravel() for part in pushed])

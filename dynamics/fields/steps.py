@@ -35,9 +35,6 @@ class Run(Protocol):
     parameters: dict[str, Any]
     dtype: np.dtype
 
-    def count(self, shares: np.ndarray) -> None:
-        """Count the shares of the bags in a batch."""
-
 
 @dataclass(frozen=True)
 class Step:
@@ -53,7 +50,7 @@ class Step:
     rows : bool
         Whether the compiled steps, which move only the rows of a batch's tokens and allow padding of Y, are its own.
     visits : bool
-        Whether a step takes the share of each bag in its batch, which are counted.
+        Whether a step takes the share of each bag in its batch, which the run counts.
     several : callable, optional
         Steps in kernels of their own, as `dynamics.fields.modified.Steps`, which several runs may take side by side.
     """
@@ -93,7 +90,6 @@ def _modified(run: Run, weights: Weights, slopes: Weights, share: np.ndarray | N
 
     def add(seen: Weights, within: Weights) -> float:
         batch = run.feed.data._replace(weight=read_only(share))
-        run.count(share)
         return modified.gradient(batch, seen, run.rule, within)
 
     return _through(run, weights, slopes, add)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dynamics._model.weights import Weights
-from dynamics.optimizers.table import RULES, Direction, UpdateRule
+from dynamics.optimizers.table import RULES, UpdateRule
 from dynamics.support import checks, raised
 from dynamics.support.frozen import changed
 from dynamics.support.origins import described
@@ -305,58 +305,47 @@ def ascend(
     optimizer: Optimizer,
     weights: Sequence[np.ndarray],
     slopes: Sequence[np.ndarray],
-    first: Sequence[np.ndarray],
-    second: Sequence[np.ndarray],
+    moments: tuple[Sequence[np.ndarray], Sequence[np.ndarray]],
+    *,
     rates: Sequence[float],
     multiplicity: np.ndarray | None,
     step: int,
 ) -> None:
     """Take step number ``step``, from 0: changes weights and velocity or moments in place.
 
-    ``slopes`` is the gradient of J with respect to each array. ``multiplicity`` is the number of next tokens that share
+    ``slopes`` is the gradient of J with respect to each array; of ``moments`` the first is the velocity of an optimizer
+    without moments, whose second is not used. ``multiplicity`` is the number of next tokens that share
     each column of Y, the second array; None if the arrays are not those of a layer.
     """
     shrink, factor = _shrink(optimizer, slopes, rates, multiplicity), optimizer.factor(step)
     decay = optimizer.weight_decay or 0.0
-    for array, slope, m, v, rate in zip(weights, slopes, first, second, rates, strict=True):
+    direction = function_of(optimizer, "direction")
+    for array, slope, m, v, rate in zip(weights, slopes, *moments, rates, strict=True):
         if not array.size:
             continue
         eta = float(rate) * factor
         gradient = shrink * slope
         if decay and not optimizer.decoupled:
             gradient -= decay * array
-        direction = direction_of(optimizer)(optimizer, gradient, m, v, step)
+        change = direction(optimizer, gradient, m, v, step)
         if optimizer.decoupled:
             array *= 1 - eta * decay
-        array += eta * direction
+        array += eta * change
 
 
-def flow_of(optimizer: Optimizer) -> Callable[[Optimizer, np.ndarray], np.ndarray]:
-    """The limit of an optimizer's steps at small learning rates.
-
-    Raises
-    ------
-    ValueError
-        If no flow is known for it.
-    """
-    if optimizer.rule.flow is None:
-        known = [name for name, rule in RULES.items() if rule.flow is not None]
-        raise checks.lacks("optimizer", "a flow", optimizer.name, known)
-    return optimizer.rule.flow
-
-
-def direction_of(optimizer: Optimizer) -> Direction:
-    """The function that gives the direction of an optimizer's steps.
+def function_of(optimizer: Optimizer, name: str) -> Callable[..., np.ndarray]:
+    """The "direction" of an optimizer's steps, or its "flow", their limit at small learning rates.
 
     Raises
     ------
     ValueError
-        If it has a flow only.
+        If its entry in the table lacks it.
     """
-    if optimizer.rule.direction is None:
-        known = [name for name, rule in RULES.items() if rule.direction is not None]
-        raise checks.lacks("optimizer", "a step", optimizer.name, known)
-    return optimizer.rule.direction
+    function: Callable[..., np.ndarray] | None = getattr(optimizer.rule, name)
+    if function is None:
+        known = [other for other, rule in RULES.items() if getattr(rule, name) is not None]
+        raise checks.lacks("optimizer", {"direction": "a step", "flow": "a flow"}[name], optimizer.name, known)
+    return function
 
 
 def velocity(
@@ -364,6 +353,7 @@ def velocity(
     weights: Weights,
     slopes: Weights,
     momenta: Weights | None,
+    *,
     rates: Sequence[float],
     multiplicity: np.ndarray,
     t: float,
@@ -373,7 +363,7 @@ def velocity(
     Without ``momenta``, momentum multiplies the direction by 1/(1 - momentum) if the rule ``gathers``.
     """
     shrink, factor = _shrink(optimizer, slopes, rates, multiplicity), optimizer.factor(t)
-    decay, flow = optimizer.weight_decay or 0.0, flow_of(optimizer)
+    decay, flow = optimizer.weight_decay or 0.0, function_of(optimizer, "flow")
     moved, pushed = [], []
     for k, (array, slope, rate) in enumerate(zip(weights, slopes, rates, strict=True)):
         gradient = shrink * slope

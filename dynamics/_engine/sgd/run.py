@@ -23,7 +23,7 @@ from dynamics.fields.system import States
 from dynamics.fields.table import entry_of
 from dynamics.layer import Layer, check_queries, moved, optional_rates
 from dynamics.optimizers import kernels as updates
-from dynamics.optimizers.optimizer import Optimizer, as_optimizer, ascend, direction_of
+from dynamics.optimizers.optimizer import Optimizer, as_optimizer, ascend, function_of
 from dynamics.support import checks
 from dynamics.support.checks import read_only, read_only_views
 from dynamics.support.errors import DivergenceError
@@ -79,7 +79,7 @@ def spawn(seed: int | np.random.SeedSequence, n: int = 2) -> Sequence[np.random.
     return seed.spawn(n)
 
 
-_RULES = {
+_RULES: dict[str, checks.Check] = {
     "eta_y": checks.rate,
     "eta_z": checks.rate,
     "steps": partial(checks.integer, minimum=1),
@@ -91,7 +91,7 @@ _RULES = {
 def checked(arguments: Mapping[str, Any]) -> tuple[dict[str, Any], Optimizer, Sampling, Step]:
     """The arguments that do not depend on the layer, as a trajectory records them, and in groups."""
     optimizer = as_optimizer(arguments["optimizer"], arguments["momentum"])
-    direction_of(optimizer)
+    function_of(optimizer, "direction")
     values = checks.each(_RULES, arguments)
     sampling = Sampling(*(arguments[name] for name in SAMPLING))
     entry = entry_of(arguments["decoder"], "step")
@@ -200,7 +200,6 @@ class Run:
             self.step.check(self)
         self.large_record = LargeRecord(self.evaluated, layer, objective, self.dtype) if large else None
         self.visits = np.zeros(len(self.source.bags)) if self.step.visits else None
-        self.several: modified.Steps | None = None
         self.visited: list[np.ndarray] = []
         self.times: list[int] = []
         self.snapshots: list[list[np.ndarray]] = []
@@ -272,16 +271,18 @@ class Run:
             groups = self.feed.draw(losses.size)
             fixed = (self.weights, self.rule, self.memory, self.update)
             return steps_of_sgd.sgd_steps(self._gradient, self.feed.batches, groups, *fixed, done, losses)
-        shares = None if self.visits is None else self.feed.shares(losses.size)
-        if shares is not None and self.in_kernels:
-            return self._take_several(shares, losses, done)
-        for step in range(losses.size):
-            # A column of multiplicity 0 that were larger than all others could starve the softmax.
-            self.weights.Y[:, self.layer.multiplicity.size :] = self.weights.Y[:, :1]
-            losses[step], slopes = self._slopes(None if shares is None else shares[step])
+        shares = [None] * losses.size if self.visits is None else self.feed.shares(losses.size)
+        for step, share in enumerate(shares):
+            if self.visits is not None:
+                self.visits += share
+            if self._several is None:
+                losses[step], slopes = self._slopes(share)
+            else:
+                losses[step] = self._several.take(share, done + step + 1)[0]
             if not np.isfinite(losses[step]):
                 return step
-            self._ascend(slopes, done + step + 1)
+            if self._several is None:
+                self._ascend(slopes, done + step + 1)
         return losses.size
 
     @property
@@ -289,28 +290,26 @@ class Run:
         """Whether steps are those that the decoder has in kernels of their own, which take several runs."""
         return self.step.several is not None and self.plain and self.view.plain and not self.rule.residual
 
-    def _take_several(self, shares: np.ndarray, losses: np.ndarray, done: int) -> int:
-        """`_take` where `in_kernels`, as with `_slopes` and `_ascend`."""
-        if self.several is None:
-            assert self.step.several is not None
-            memory = self.memory
-            weights, first, second = (modified.stacked([each]) for each in (self.weights, memory.first, memory.second))
-            self.several = self.step.several(self.feed.data, weights, first, second, self.rule, self.update)
-        for step, share in enumerate(shares):
-            self.visits += share
-            losses[step] = self.several.take(share, done + step + 1)[0]
-            if not np.isfinite(losses[step]):
-                return step
-        return losses.size
+    @cached_property
+    def _several(self) -> modified.Steps | None:
+        """The steps where `in_kernels`, of this run alone."""
+        if self.step.several is None or not self.in_kernels:
+            return None
+        memory = self.memory
+        weights, *moments = (modified.stacked([each]) for each in (self.weights, memory.first, memory.second))
+        return self.step.several(self.feed.data, weights, moments, rule=self.rule, update=self.update)
 
     def _ascend(self, slopes: Weights, step: int) -> None:
         """Move every entry along its gradient, as the optimiser does in the step of this number, from one."""
+        moments = (self.memory.first, self.memory.second)
         if not self.optimizer.plain:
-            moments = (self.memory.first, self.memory.second)
-            with np.errstate(over="ignore", invalid="ignore"):  # `go` looks at what comes of it
-                ascend(self.optimizer, self.weights, slopes, *moments, self.rates, self.rule.multiplicity, step - 1)
+            mass = self.rule.multiplicity
+            with np.errstate(over="ignore", invalid="ignore"):  # `go` looks at the result
+                ascend(
+                    self.optimizer, self.weights, slopes, moments, rates=self.rates, multiplicity=mass, step=step - 1
+                )
             return
-        parts = zip(self.weights, slopes, self.memory.first, self.memory.second, self.rates, strict=True)
+        parts = zip(self.weights, slopes, *moments, self.rates, strict=True)
         for array, slope, first, second, rate in parts:
             if array.size:
                 flat = (own.ravel() for own in (array, np.ascontiguousarray(slope), first, second))
@@ -319,6 +318,8 @@ class Run:
     def _slopes(self, share: np.ndarray | None) -> tuple[float, Weights]:
         """Loss and direction on the next batch, or with this share of each bag."""
         weights = self.seen
+        # A column of multiplicity 0 that were larger than all others could starve the softmax.
+        self.weights.Y[:, self.layer.multiplicity.size :] = self.weights.Y[:, :1]
         # Z and V have gradients in any case, of which those of an embedding are made.
         V = np.empty((0, 0)) if self.layer.V is None else self.layer.V
         slopes = Weights(*(np.zeros(a.shape, self.dtype) for a in weights._replace(Z=self.layer.Z, V=V)))
@@ -327,11 +328,6 @@ class Run:
             slopes = slopes._replace(Z=weights.Z, V=weights.V)
         add_terms(self.objective, weights, slopes)
         return loss, slopes
-
-    def count(self, shares: np.ndarray) -> None:
-        """Count the shares of the bags in a batch."""
-        assert self.visits is not None
-        self.visits += shares
 
     def _catch_up(self, done: int) -> None:
         """Bring every row to step ``done``: in copies, so that recording changes no bit, unless they are large.

@@ -63,10 +63,10 @@ def _side_by_side(runs: Sequence[Run]) -> bool:
     first = runs[0]
     assert first.update is not None  # as of all that is `in_kernels`
     kept = zip(*((run.weights, run.memory.first, run.memory.second) for run in runs), strict=True)
-    weights, velocity, second = (stacked(each) for each in kept)
+    weights, *moments = map(stacked, kept)
     for run, Z, Y in zip(runs, weights.Z, weights.Y, strict=True):
         run.weights = run.current = run.weights._replace(Z=Z, Y=Y)
-    steps = Steps(first.feed.data, weights, velocity, second, first.rule, first.update)
+    steps = Steps(first.feed.data, weights, moments, rule=first.rule, update=first.update)
     visits = np.zeros((len(runs), first.feed.data.query.size))
     done = 0
     while done < first.steps:
