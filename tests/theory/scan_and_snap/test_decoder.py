@@ -14,8 +14,8 @@ from scipy.integrate import quad, solve_ivp
 
 from theory import decoder
 
-VOCABULARIES = [2, 3, 4, 10, 50, 1000, 10**4, 10**6]
-RATES = [1e-3, 0.37, 1.0, 50.0, 1e3]
+VOCABULARIES = [2, 3, 50, 10**6]
+RATES = [1e-3, 0.37, 1e3]
 # The specification asks for 1e-13; 2.5e-15 is the largest error seen.
 RTOL = 5e-15
 
@@ -23,7 +23,7 @@ vocabularies = st.one_of(st.integers(2, 60), st.integers(2, 10**6))
 times = st.floats(-12, 300).map(lambda e: 10.0**e)
 moderate_times = st.floats(-6, 8).map(lambda e: 10.0**e)
 rates = st.floats(-3, 3).map(lambda e: 10.0**e)
-quick = settings(max_examples=150, deadline=None, derandomize=True, database=None)
+quick = settings(max_examples=50, deadline=None, derandomize=True, database=None)
 
 
 @pytest.fixture(autouse=True)
@@ -108,10 +108,6 @@ def test_extreme_rates_neither_overflow_nor_underflow():
     assert error(value, exact(1e3, 4, 2, 1e-300, 1e300)[2]) <= RTOL
 
 
-def test_large_times_with_a_tiny_rate_are_early():
-    assert decoder.h(1e300, vocab_size=7, eta_y=1e-306) == pytest.approx(1e-6 / 7, rel=1e-5, abs=0)
-
-
 def test_either_side_of_the_switch_to_logarithms():
     t = 1e300 / 50 * np.array([1 - 1e-12, 1 + 1e-12])
     for value, column in zip(all_three(t, 50, 1, 1.0, 1.0), range(3), strict=True):
@@ -141,13 +137,6 @@ def test_gamma_integral_is_the_integral_of_gamma(m, k, eta_y, eta_z):
     ]
     integral = decoder.gamma_integral(edges[1:], **sizes, eta_z=eta_z)
     np.testing.assert_allclose(integral, eta_z * np.cumsum(pieces), rtol=1e-11)
-
-
-def test_gamma_is_its_definition():
-    # K steps of the run are one step of a class.
-    h = decoder.h(30.0, vocab_size=40, eta_y=0.7)
-    expected = 39**2 * h / (39 + math.exp(40 * h))
-    assert decoder.gamma(150.0, vocab_size=40, n_classes=5, eta_y=0.7) == pytest.approx(expected, rel=1e-14, abs=0)
 
 
 @quick
@@ -194,55 +183,6 @@ def test_the_papers_times_are_above_the_peak_except_for_small_vocabularies():
     assert [m for m in range(2, 3000) if not above(m, decoder.snapping_time)] == [2]
 
 
-@quick
-@given(t=moderate_times, factor=st.floats(1.001, 1e3), m=vocabularies, eta_y=rates, eta_z=rates)
-def test_h_and_gamma_integral_increase(t, factor, m, eta_y, eta_z):
-    for column in (0, 2):
-        early, late = all_three(np.array([t, t * factor]), m, 2, eta_y, eta_z)[column]
-        assert 0 < early < late
-
-
-@quick
-@given(t=moderate_times, m=vocabularies, eta_y=rates, scale=st.floats(0.01, 100), eta_z=rates, data=st.data())
-def test_scalings(t, m, eta_y, scale, eta_z, data):
-    k = data.draw(st.integers(1, m))
-    one = all_three(t, m, k, eta_y, eta_z)
-    faster = all_three(t / scale, m, k, eta_y * scale, eta_z * scale)
-    # h and gamma depend on eta_Y t only, Gamma at a fixed ratio of the rates too.
-    np.testing.assert_allclose(faster, one, rtol=1e-12)
-    split = decoder.gamma(t * k, vocab_size=m, n_classes=k, eta_y=eta_y)
-    assert split == pytest.approx(decoder.gamma(t, vocab_size=m, n_classes=1, eta_y=eta_y), rel=1e-12, abs=0)
-    rates_and_sizes = {"vocab_size": m, "n_classes": k}
-    now = decoder.transition_time(**rates_and_sizes, eta_y=eta_y)
-    assert decoder.transition_time(**rates_and_sizes, eta_y=eta_y * scale) == pytest.approx(now / scale)
-    assert decoder.transition_time(vocab_size=m, n_classes=1, eta_y=eta_y) == pytest.approx(now / k)
-
-
-@quick
-@given(m=vocabularies, k=st.integers(1, 50), eta_y=rates, eta_z=rates)
-def test_asymptotics_of_four_gamma(m, k, eta_y, eta_z):
-    k = min(k, m)
-    arguments = {"vocab_size": m, "n_classes": k, "eta_y": eta_y, "eta_z": eta_z}
-    t = 1e-7 * k / eta_y
-    early = 2 * (m - 1) ** 2 * eta_y * eta_z * t**2 / (k * m**2)
-    assert 4 * decoder.gamma_integral(t, **arguments) == pytest.approx(early, rel=1e-6, abs=0)
-    log = math.log(m * eta_y / k) + math.log(1e250)
-    late = 2 * k * (m - 1) ** 2 / m**2 * (eta_z / eta_y) * log**2
-    assert 4 * decoder.gamma_integral(1e250, **arguments) == pytest.approx(late, rel=1e-12, abs=0)
-
-
-def test_first_steps_by_hand():
-    m, eta = 50, 0.8
-    steps = decoder.h_steps(3, vocab_size=m, eta_y=eta)
-    one = eta / m
-    two = one + eta / (49 + math.exp(0.8))
-    three = two + eta / (49 + math.exp(50 * two))
-    assert steps.shape == (4,)
-    np.testing.assert_allclose(steps, [0, one, two, three], rtol=1e-15)
-    # One step of rate 2 at M = 2: w_n = (M - 1) h* zeta_n = (1, -1), so the two logits differ by 2.
-    np.testing.assert_allclose(decoder.h_steps(2, vocab_size=2, eta_y=2.0), [0, 1, 1 + 2 / (1 + math.e**2)], rtol=1e-15)
-
-
 def test_steps_are_those_of_a_decoder_on_one_class():
     m, eta = 6, 1.3
     w = np.zeros(m)
@@ -281,34 +221,6 @@ def test_lemma_7_largest_gaps(m, eta_y, largest):
 
 def test_lemma_7_largest_gap_for_small_rates_is_one_half_over_e():
     assert gaps(100, 1e-2, 2000).max() == pytest.approx(1 / (2 * math.e), rel=1e-3, abs=0)
-
-
-@pytest.mark.parametrize("m, eta_y", [(50, 2.0), (1000, 0.5), (2, 1.0)])
-def test_lemma_7_gap_vanishes(m, eta_y):
-    """h* - h tends to f/2 ln(f(0)/f) with the rate f = dh/dt: Euler's error to first order in the step."""
-    n_steps = 100_000
-    gap = gaps(m, eta_y, n_steps)
-    peak = gap.argmax()
-    assert (np.diff(gap[peak:]) < 1e-12).all()
-    x = m * decoder.h(float(n_steps), vocab_size=m, eta_y=eta_y)
-    rate = m / (m - 1 + math.exp(x))
-    assert gap[-1] == pytest.approx(-0.5 * rate * math.log(rate), rel=0.04, abs=0)
-    assert gap[-1] < 2e-3 * gap.max()
-
-
-@pytest.mark.parametrize("m, n_steps, rates", [(50, 80, (0.1, 0.2, 0.5, 1, 2)), (1000, 70, (0.2, 0.5, 1, 2, 4))])
-def test_fig_8_steps_and_flow(m, n_steps, rates):
-    s = np.arange(n_steps + 1)
-    flow = np.array([decoder.h(s, vocab_size=m, eta_y=eta_y) for eta_y in rates])
-    steps = np.array([decoder.h_steps(n_steps, vocab_size=m, eta_y=eta_y) for eta_y in rates])
-    assert (np.diff(flow, axis=0)[:, 1:] > 0).all()
-    assert (np.diff(steps, axis=0)[:, 1:] > 0).all()
-    assert ((steps - flow)[:, 1:] > 0).all()
-    # On the scale of the figure the two curves can hardly be told apart.
-    assert (steps - flow).max() < 0.11 * flow.max()
-    # Linear at first, logarithmic after.
-    np.testing.assert_allclose(flow[0, 1], rates[0] / m, rtol=rates[0] / m)
-    assert flow[-1, -1] - flow[-1, n_steps // 2] < 0.25 * flow[-1, n_steps // 2]
 
 
 def test_scalars_and_arrays():
