@@ -34,14 +34,6 @@ def test_flow_starts_as_predicted():
     assert errors[0] / errors[1] == pytest.approx(2, abs=0.1)  # the next term is of order t^3
 
 
-def test_theorem_2_from_the_start():
-    classes = SequenceClasses.single_common_token(5, 200, common=0.15)
-    drift = initial_drift(classes.population()).toarray()[0]
-    for n in range(5):
-        assert (drift[classes.distinct_tokens(n)] > 0).all()
-    assert (drift[classes.common_tokens] < 0).all()
-
-
 def test_common_tokens_gain_first_where_one_next_token_dominates():
     """Windows differ within a class, as those of text do: the likely next token teaches what all its windows share."""
     counts = np.zeros((8, 9))

@@ -120,15 +120,6 @@ def test_theorem_3(n_classes, vocab_size, eta_y):
         assert 1.05 * f0**2 < logarithm[-1] / (2 * B_n[-1]) < 0.6
 
 
-def test_growth_is_the_integral_of_its_velocity():
-    """chi from the logits against 2 int f^2 xi from the velocities."""
-    classes = SequenceClasses.single_common_token(3, 20)
-    times = np.linspace(0, 100, 401)
-    trajectory = run(classes, t_end=100.0, times=times)
-    integral = scipy.integrate.cumulative_simpson(trajectory.dataset["z_velocity"].values[:, 0, 1], x=times, initial=0)
-    np.testing.assert_allclose(trajectory.growth_factor(0, 1).values, np.exp(2 * integral), rtol=1e-8)
-
-
 @pytest.mark.parametrize(("n_classes", "vocab_size", "eta_y"), [(2, 2, 0.3), (3, 50, 1.0), (10, 1000, 2.0)])
 @pytest.mark.parametrize("time_scale", ["linear", "log"])
 def test_h_solves_lemma_6_and_gamma_its_integral(n_classes, vocab_size, eta_y, time_scale):
@@ -175,14 +166,9 @@ def test_modified_flow_tends_to_the_theory_flow():
 @pytest.mark.parametrize(
     ("n_classes", "vocab_size", "rho"),
     [
-        (2, 2, 0.3),
         (3, 3, 0.5),
-        (10, 10, 0.1),
         (3, 20, 0.3),
-        (5, 50, 0.011),
-        (4, 100, 0.5),
         (10, 1000, 0.011),
-        (10, 1000, 0.3),
     ],
 )
 def test_full_flow_is_a_slower_theory_flow_early_on(n_classes, vocab_size, rho):
@@ -200,15 +186,3 @@ def test_full_flow_is_a_slower_theory_flow_early_on(n_classes, vocab_size, rho):
         ratio = full[token] / theory[token]
         assert ratio == pytest.approx(s, rel=3e-4)
         assert ratio != pytest.approx(printed, rel=9e-4)
-
-
-def test_theorem_3_is_only_approximate_in_the_full_flow():
-    """Its deviation shrinks with eta_Z / eta_Y."""
-    deviation = []
-    for eta_z in (1.0, 0.1, 0.01):
-        trajectory = run(SequenceClasses.single_common_token(3, 20), "full", eta_z=eta_z, t_end=100.0)
-        gain = trajectory.relative_gain(0, 1, 2).values
-        relative = gain / (gain[0] * trajectory.growth_factor(0, 1).values) - 1
-        deviation.append(np.abs(relative).max() / (trajectory.growth_factor(0, 1).values[-1] - 1))
-    assert deviation[0] > 1e-6  # it is not exact
-    assert deviation[0] > 3 * deviation[1] > 9 * deviation[2]

@@ -67,7 +67,6 @@ def test_each_class_has_a_clock_of_its_own(raw, vocab_size, eta_y, common):
 def test_a_rare_class_is_late_and_a_frequent_one_early():
     words = foreseen.transition(case(weighed(WEIGHTS)))
     assert "6.267 steps for next token 0 and 112.8 steps for next token 1" in words
-    np.testing.assert_allclose(fastest(weighed(WEIGHTS), 1.0, 400.0), [6.267, 112.8, 112.8], rtol=0.01)
 
 
 @pytest.mark.parametrize(
