@@ -95,7 +95,7 @@ def test_what_is_in_the_trap_stays_there():
     rng = np.random.default_rng(3)
     least = dict.fromkeys(("the logit falls", "excess", "ledge", "margin", "reach"), np.inf)
     done = 0
-    while done < 20:
+    while done < 8:
         k, free = int(rng.integers(2, 8)), int(rng.integers(1, 12))
         m = k + free
         flow = LateAttention(n_classes=k, vocab_size=m, ratio=1.0, speed=10 ** rng.uniform(-2, 2))
@@ -147,7 +147,7 @@ def test_in_balls_the_logit_falls_until_it_is_trapped():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sizes", [(2, 3), (3, 4), (2, 10)])
+@pytest.mark.parametrize("sizes", [(2, 3), (2, 10)])
 def test_w_falls_like_the_power_that_is_proved(sizes):
     """From the integrator in ln t: w (ln t)^alpha settles, and the next orders explain the exponent's excess."""
     k, m = sizes
@@ -210,7 +210,7 @@ def test_the_inequalities_hold_from_the_largest_starts_that_are_proved(k, m, squ
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("k", "m", "square", "eta_z"),
-    [(2, 3, 1 / 3, 0.1), (2, 3, 1 / 3, 10.0), (4, 9, 1 / 8, 1.0), (9, 10, 0.1, 1.0), (10, 1000, 0.1, 0.5)],
+    [(2, 3, 1 / 3, 10.0), (4, 9, 1 / 8, 1.0), (10, 1000, 0.1, 0.5)],
 )
 def test_from_the_largest_starts_that_are_proved_the_logit_falls_in_ln_t(k, m, square, eta_z):
     """By the integrator in ln t, with other variables."""
@@ -238,16 +238,15 @@ def test_which_starts_are_proved_is_decided_exactly():
 
 @pytest.mark.slow
 def test_nearly_all_common_the_logit_rises_for_a_while_in_the_simulator():
-    """The counter-example by the unreduced full flow, Lemma 1 on all of Y and Z, at two tolerances."""
+    """The counter-example by the unreduced full flow, Lemma 1 on all of Y and Z."""
     classes = SequenceClasses.single_common_token(2, 3, common=0.9999, distinct=[0.0001])
     times = np.exp([9.0, 9.9, 9.95, 10.1, 10.6])
-    for rtol in (1e-9, 1e-11):
-        whole = gradient_flow(
-            classes, eta_y=1.0, eta_z=1.0, t_end=times[-1], times=times, rtol=rtol, atol=1e-13,
-            solver=Solver(time_scale="log"),
-        )  # fmt: skip
-        z = whole.dataset["z"].values[:, 0, int(classes.common_tokens[0])]
-        assert z[1] < z[0] and z[3] > z[2] + 0.004 and z[4] < z[3]
+    whole = gradient_flow(
+        classes, eta_y=1.0, eta_z=1.0, t_end=times[-1], times=times, rtol=1e-9, atol=1e-13,
+        solver=Solver(time_scale="log"),
+    )  # fmt: skip
+    z = whole.dataset["z"].values[:, 0, int(classes.common_tokens[0])]
+    assert z[1] < z[0] and z[3] > z[2] + 0.004 and z[4] < z[3]
 
 
 def test_nearly_all_common_the_logit_rises_for_a_while_in_ln_t():
