@@ -21,7 +21,7 @@ from yzflow.fuzzing import blocks
 
 SWEEP = """
 task = "sweep_tasks:arrays"
-seeds = 40
+seeds = 20
 store = "store"
 out = "out.nc"
 [grid]
@@ -33,9 +33,9 @@ sleep = [0.01]
 def flows():
     """Many flows in a folder, in chunks of two."""
     given = {"n_classes": 3, "vocab_size": 20, "eta_z": 0.5}
-    rates = xr.DataArray(np.geomspace(0.5, 2.0, 60), dims="rate")
+    rates = xr.DataArray(np.geomspace(0.5, 2.0, 20), dims="rate")
     with Limits(members=2):
-        made = gradient_flow_ensemble(given | {"eta_y": rates}, t_end=2000.0, path="map", threads=2)
+        made = gradient_flow_ensemble(given | {"eta_y": rates}, t_end=200.0, path="map", threads=2)
     made.to_netcdf("done.nc")
 
 
@@ -59,10 +59,10 @@ def recording():
 
 def campaign():
     """A campaign in small blocks."""
-    blocks.BLOCK = 4
+    blocks.BLOCK = 2
     with ThreadPoolExecutor(1) as pool:
         report = yz.fuzz(
-            "Scan and Snap: Corollary 2", level="theory flow", examples=24, seed=1, store="kept", executor=pool
+            "Scan and Snap: Corollary 2", level="theory flow", examples=8, seed=1, store="kept", executor=pool
         )
     report.to_json("fuzz.json")
 

@@ -1,9 +1,8 @@
 """Every command as a process in hostile surroundings, on both sides of the size where its results are kept otherwise.
 
 Modules of the names of libraries lie in the folder, address space and time are limited, what is printed for a machine
-is strict JSON, and nothing but the results is left. In the short form each command meets all of this at once, without
-docstrings (-OO), standard error and compilation. The long form also runs them with each of these alone, compiled, and
-large ones at the sizes of users (8 GB): see docs/howto/tests.md.
+is strict JSON, and nothing but the results is left. Each command meets all of this at once, without docstrings (-OO),
+standard error and compilation.
 """
 
 import json
@@ -15,7 +14,7 @@ import click
 import pytest
 import xarray as xr
 from click.testing import CliRunner
-from driving import LONG, ROOT
+from driving import ROOT
 
 from dynamics import SequenceClasses, Trajectory, sgd
 from yzflow import cli
@@ -40,8 +39,6 @@ FLOW = ["flow", "--t-end", "1", "--classes", "3", "--vocab-size", "5", "--n-time
 SGD = ["sgd", "--steps", "2", "--batch-size", "4", "--length", "6", "--out", "out.nc"]
 COMMANDS = {
     "flow": (SMALL, FLOW, {"out.nc"}),
-    "large flow": (LARGE, FLOW, {"out.nc"}),
-    "sgd": (SMALL, SGD, {"out.nc"}),
     "large sgd": (LARGE, [*SGD, "--optimizer", "adam"], {"out.nc"}),
     "flow on words": (
         SMALL,
@@ -64,17 +61,6 @@ COMMANDS = {
     ),
     "page": (SMALL, ["page", STATEMENT, "--out", "page.html"], {"page.html"}),
     "rerun": (SMALL, ["rerun", "run.nc"], {"run.nc"}),
-    "explore": (SMALL, ["explore"], {"explorer.html"}),
-}
-# Sizes just below and above the switch; the files are of 1 GB.
-SIZES = {
-    "flow below": (SMALL, ["flow", "--t-end", "1", "--classes", "220", "--out", "out.nc"], {"out.nc"}),
-    "flow above": (SMALL, ["flow", "--t-end", "1", "--classes", "300", "--out", "out.nc"], {"out.nc"}),
-    "sgd above": (
-        SMALL,
-        ["sgd", "--data", "syn_medium", "--queries", "40", "--steps", "1000", "--out", "out.nc"],
-        {"out.nc"},
-    ),
 }
 
 
@@ -103,19 +89,19 @@ def kept_bytecode(tmp_path_factory):
         yield
 
 
-def run(folder, tables, arguments, *, bare=False, deaf=False, compiled=True, gib=4, seconds=100):
-    """A command without docstrings (bare), without standard error (deaf), compiled or not."""
-    limits = f"ulimit -v {gib * 2**20} && ulimit -t {seconds} && "
+def run(folder, tables, arguments, *, bare, compiled):
+    """A command without standard error, and without docstrings (bare), compiled or not."""
+    limits = f"ulimit -v {4 * 2**20} && ulimit -t 100 && "
     call = [sys.executable, *(["-OO"] if bare else []), "-c", START, str(tables), *arguments]
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "NUMBA_DISABLE_JIT": str(int(not compiled))}
     environment.pop("PYTHONPATH", None)
     return subprocess.run(
-        ["sh", "-c", limits + 'exec "$@"' + (" 2>&-" if deaf else ""), "sh", *call],
+        ["sh", "-c", limits + 'exec "$@" 2>&-', "sh", *call],
         cwd=folder,
         env=environment,
         capture_output=True,
         text=True,
-        timeout=2 * seconds,
+        timeout=200,
     )
 
 
@@ -128,19 +114,16 @@ def strictly(text):
     return json.loads(text, parse_constant=refuse)
 
 
-def check(folder, name, ended, made, as_json=True, *, without_compilation=False):
+def check(folder, name, ended, made, *, without_compilation):
     """Results as they should be, and nothing else."""
     assert ended.returncode == 0 or ("run.nc" in made and ended.returncode == 1), ended.stderr
     assert "Traceback" not in ended.stderr and "was run" not in ended.stderr
     assert {path.name for path in folder.iterdir()} == made | {f"{name}.py" for name in SHADOWS} | {"c.toml"}
-    if not as_json:
-        assert ended.stdout.strip()
-        return
     facts = strictly(ended.stdout)
     if "out.nc" in made:
         dataset = Trajectory.load(folder / "out.nc").dataset
         assert facts["loss"] == dataset["loss"].values[-1]
-        assert ("entry" in dataset.dims) == ("large" in name or "above" in name)
+        assert ("entry" in dataset.dims) == ("large" in name)
         if "words" in name:
             last = Trajectory.load(folder / "out.nc").named["attention"][-1]
             for after, most in facts["most_attended"].items():
@@ -179,20 +162,16 @@ def check(folder, name, ended, made, as_json=True, *, without_compilation=False)
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_with_all_of_it_at_once(folder, name):
     tables, arguments, made = COMMANDS[name]
-    plain = name not in ("explore", "survival")  # which simulate for minutes without compilation
+    plain = name != "survival"  # which simulates for minutes without compilation
     prepare(folder, name)
-    ended = run(folder, tables, [*arguments, "--json"], bare=plain, deaf=True, compiled=not plain)
+    ended = run(folder, tables, [*arguments, "--json"], bare=plain, compiled=not plain)
     check(folder, name, ended, made, without_compilation=plain)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "arguments",
-    [["flow", "--eta-y", "-1"], ["sgd", "--steps", str(10**12)], ["sweep", "none.toml"]],
-)
-def test_bad_input_without_standard_error_exits_2_and_leaves_nothing(folder, arguments):
+def test_bad_input_without_standard_error_exits_2_and_leaves_nothing(folder):
     before = set(folder.iterdir())
-    ended = run(folder, SMALL, arguments, bare=True, deaf=True, compiled=False)
+    ended = run(folder, SMALL, ["sweep", "none.toml"], bare=True, compiled=False)
     assert (ended.returncode, ended.stdout) == (2, "")
     assert set(folder.iterdir()) == before
 
@@ -230,30 +209,3 @@ def test_data_that_are_not_there_are_named(tmp_path, monkeypatch, name, option):
     arguments = {"rerun": [str(ROOT / "setup.cfg")]} | REQUIRED
     said = refused(tmp_path, [name, *arguments.get(name, []), option, "nope.csv"])
     assert "nope.csv" in said and "Errno" not in said and ("`--data` must" in said or "'--data'" in said)
-
-
-ALONE = {
-    "as it is": {},
-    "without docstrings": {"bare": True},
-    "without standard error": {"deaf": True},
-    "not compiled": {"compiled": False},
-}
-
-
-@pytest.mark.skipif(not LONG, reason="the long form: YZFLOW_LONG=1")
-@pytest.mark.parametrize("as_json", [True, False], ids=["json", "text"])
-@pytest.mark.parametrize("alone", ALONE)
-@pytest.mark.parametrize("name", COMMANDS)
-def test_a_command_with_each_alone(folder, name, alone, as_json):
-    tables, arguments, made = COMMANDS[name]
-    prepare(folder, name)
-    ended = run(folder, tables, [*arguments, *(["--json"] if as_json else [])], **ALONE[alone], seconds=300)
-    check(folder, name, ended, made, as_json, without_compilation=not ALONE[alone].get("compiled", True))
-
-
-@pytest.mark.skipif(not LONG, reason="the long form: YZFLOW_LONG=1")
-@pytest.mark.parametrize("name", SIZES)
-def test_sizes_around_the_switch(folder, name):
-    tables, arguments, made = SIZES[name]
-    ended = run(folder, tables, [*arguments, "--json"], gib=8, seconds=600)
-    check(folder, name, ended, made)

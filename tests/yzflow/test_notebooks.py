@@ -91,7 +91,7 @@ CELLS = (
     ("axes = classes.plot()", 1, None),
     ("classes.plot()", 1, "text/plain"),
     ("from matplotlib import pyplot\nassert not pyplot.get_fignums()", 0, None),
-    ("entry = yz.figures.figure3\ndata = entry.data(yz.figures.Effort(quick=True))", 0, None),
+    ("entry = yz.figures.figure9\ndata = entry.data()", 0, None),
     ("figure = entry(data)", 1, None),
     ("entry(data)", 1, None),
     ("figure", 1, None),

@@ -27,7 +27,8 @@ def test_the_skeleton_passes_its_tests(tmp_path):
     assert "11 passed" in ended.stdout
     proofs = root / "my_paper_2" / "proofs.py"
     proofs.write_text(proofs.read_text().replace("return z + sp.exp(z) - 1", "return z - sp.exp(z) + 1"))
-    ended = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
+    broken = [*command, "-k", "proof and climb"]
+    ended = subprocess.run(broken, cwd=root, env=environment, capture_output=True, text=True, check=False)
     assert "test_paper[proof: climb]" in ended.stdout and ended.returncode == 1
 
 

@@ -13,16 +13,14 @@ from driving import ROOT
 
 import yzflow
 from dynamics._model import kernels
-from theory import attention, decoder, layout, statements
+from theory import attention, decoder, statements
 from theory.papers import built_in
 from theory.scan_and_snap import measures as checks
 from theory.symbolic import Derivation
 from theory.values import find
 from yzflow import cli
 from yzflow.audits import audit, verdicts
-from yzflow.audits.check import StatementVerdict
 from yzflow.audits.verdicts import Verdict
-from yzflow.pages.statement import html
 from yzflow.values.marks import bare
 
 
@@ -223,8 +221,8 @@ def test_json_and_html_hold_every_row(report, tmp_path):
     report.to_json(tmp_path / "audit.json")
     data = json.loads((tmp_path / "audit.json").read_text())
     assert data["passed"] is True and len(data["rows"]) == len(report.table)
-    # A picture takes a second: those of every fourth statement.
-    some = report.statements[::4]
+    # A picture takes a second: those of every twelfth statement.
+    some = report.statements[::12]
     table = [row for row in report.table if row.statement in {one.id for one in some}]
     report = dataclasses.replace(report, statements=some, table=table)
     report.to_html(tmp_path / "audit.html")
@@ -255,83 +253,6 @@ def test_command_line_audit(tmp_path, monkeypatch):
     monkeypatch.setattr(decoder, "h_steps", lambda n, **a: np.zeros(n + 1))
     result = CliRunner().invoke(cli.main, ["audit", "--quick", "--only", "Lemma 7"])
     assert result.exit_code == 1 and "should hold" in result.output
-
-
-_BEGINNINGS = {
-    "In the theory": "theory",
-    "Under the true gradient": "true gradient",
-    "In SGD": "SGD",
-    "As printed": "printed",
-    "As in the talk's slides": "printed",
-}
-
-
-def _table_of(page: str) -> list[dict[str, str]]:
-    """The rows that a page shows of each setting, as its reader sees them."""
-    body = page.partition("One row for each point of the plot")[2].partition("</table>")[0]
-    rows = []
-    for line in re.findall(r"<tr role='row'[^>]*>(.*?)</tr>", body, re.DOTALL)[1:]:
-        cells = [re.sub(r"<[^>]*>", "", cell) for cell in re.findall(r"<span>(.*?)</span></t[hd]>", line, re.DOTALL)]
-        rows.append(
-            dict(zip(("check", "level", "setting", "inside", "printed", "corrected", "expected"), cells, strict=True))
-        )
-    return rows
-
-
-def _missed(cells: list[str]) -> list[str]:
-    """The largest misses in words; one of an undefined amount before all."""
-
-    def size(words):
-        number = float(re.match(r"[\d.e+-]+", words)[0]) if "undefined" not in words else np.inf
-        return number if "times" in words or not np.isfinite(number) else number / 100
-
-    found = [cell.removeprefix("misses by ") for cell in cells if cell.startswith("misses by ")]
-    return sorted(found, key=size)[-1:]
-
-
-@pytest.mark.slow
-def test_the_first_sentence_of_a_page_says_what_the_table_below_it_says(report):
-    """Read back from the pages, for every statement that is measured: what held, what failed, and by how much."""
-    compared = failed = 0
-    for statement in report.statements:
-        own = dataclasses.replace(
-            report,
-            table=[row for row in report.table if row.statement == statement.id],
-            statements=(statement,),
-            labels_of_proofs={name: labels for name, labels in report.labels_of_proofs.items() if name == statement.id},
-        )
-        if not own.table or statement.refuted:
-            continue
-        page = html(StatementVerdict(statement, own, quick=True, seed=0), derivations=())
-        said = re.sub(r"<[^>]*>", "", re.search(r"<p id='found'>(.*?)</p>", page, re.DOTALL)[1])
-        said = said.removeprefix("A conjecture of the paper. ")
-        column = next((name for start, name in _BEGINNINGS.items() if said.startswith(start)), None)
-        if column is None:
-            assert said.startswith(("No simulation", "Nothing was run")), (statement.id, said)
-            continue
-        shown = [row for row in _table_of(page) if row["inside"] == "hold"]
-        levels = layout.columns(statement.paper)
-        worst = []
-        for check in {row["check"] for row in shown}:
-            rows = [row for row in shown if row["check"] == check]
-            if column != "printed":
-                rows = [row for row in rows if row["level"] in levels[column]]
-            wanted = [row for row in rows if row["expected"] != "nothing"] or ([] if column == "printed" else rows)
-            form = "printed" if column == "printed" else "corrected"
-            worst += _missed([row["printed"] if row[form] == "-" else row[form] for row in wanted])
-        compared += 1
-        if worst:
-            failed += 1
-            assert "failed" in said, (statement.id, said, worst)
-            (largest,) = _missed([f"misses by {one}" for one in worst])
-            assert any(words in said for words in (largest, "of all places", "undefined")), (
-                statement.id,
-                said,
-                largest,
-            )
-        else:
-            assert "failed" not in said and ("held" in said or "is proved" in said), (statement.id, said)
-    assert compared >= 40 and failed >= 5
 
 
 @pytest.mark.parametrize("found", [-1e-9, None, True, "0", [0.0], np.zeros(1), 1j])
