@@ -12,7 +12,7 @@ from urllib.parse import quote
 import driving
 import pytest
 from explorer_pages import enter, opened, press, settle
-from statement_pages import BOXES, PHONE, SCREEN, bare
+from statement_pages import BOXES, PHONE, bare
 
 import yzflow
 from theory import statements
@@ -103,10 +103,9 @@ def hostile_addresses(controls, rng, places):
     yield "#trust', alert(1), '"
 
 
-@pytest.mark.parametrize("name", SHOWN)
-def test_a_hostile_address_changes_numbers_within_their_ranges_and_nothing_else(shared_browser, folder, name):
+def test_a_hostile_address_changes_numbers_within_their_ranges_and_nothing_else(shared_browser, folder):
     """No script of an address runs, no control leaves its range, no number shown is none, and no error is told."""
-    page = shown(shared_browser, folder, name)
+    page = shown(shared_browser, folder, SHOWN[0])
     controls = page.evaluate(
         "() => [...document.querySelectorAll('#live-sliders input[type=range]')]"
         ".map((one) => one.id.replace(/^set-/, ''))"
@@ -115,7 +114,7 @@ def test_a_hostile_address_changes_numbers_within_their_ranges_and_nothing_else(
     nodes = "() => document.querySelectorAll('script, img, iframe, a, object, embed').length"
     before = page.evaluate(nodes)
     rng = random.Random(11)
-    for address in hostile_addresses(controls, rng, places=4 if name == SHOWN[0] else 2):
+    for address in hostile_addresses(controls, rng, places=1):
         page.evaluate("(text) => { location.hash = '#'; location.hash = text; }", address)
         settle(page)
         found = page.evaluate(
@@ -134,7 +133,7 @@ def test_a_hostile_address_changes_numbers_within_their_ranges_and_nothing_else(
         assert page.evaluate(nodes) == before, address[:200]
     assert not shared_browser.problems
     # A new window that opens there, too: its first address is read before anything else happens.
-    path = bare(LIVE[name], folder).resolve().as_uri()
+    path = bare(LIVE[SHOWN[0]], folder).resolve().as_uri()
     for address in (
         "#at=live&live.preset=<script>window.stolen=1</script>",
         "#at=live&live.preset=-1",
@@ -144,14 +143,12 @@ def test_a_hostile_address_changes_numbers_within_their_ranges_and_nothing_else(
         assert again.evaluate("window.stolen ?? null") is None and state(again) == fresh
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_light_and_dark(shared_browser, folder, scheme):
-    page = shown(shared_browser, folder, SHOWN[0], color_scheme=scheme)
+def test_light_and_dark(shared_browser, folder):
+    page = shown(shared_browser, folder, SHOWN[0], color_scheme="dark")
     ground = "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)[0]"
-    assert (page.evaluate(ground) > 128) == (scheme == "light")
+    assert page.evaluate(ground) < 128
     page.click("#theme")
-    assert (page.evaluate(ground) > 128) == (scheme == "dark")
-    assert page.get_attribute("#theme", "aria-pressed") == str(scheme == "light").lower()
+    assert page.evaluate(ground) > 128 and page.get_attribute("#theme", "aria-pressed") == "false"
 
 
 def _violations(page):
@@ -162,13 +159,10 @@ def _violations(page):
     return [(rule["id"], node["html"][:100]) for rule in found["violations"] for node in rule["nodes"]]
 
 
-@pytest.mark.parametrize(("size", "scheme"), [(SCREEN, "dark"), (PHONE, "light")], ids=["screen", "phone"])
-def test_axe_finds_nothing_to_mend_but_a_control_without_a_name(shared_browser, folder, size, scheme):
-    page = shown(shared_browser, folder, SHOWN[0], **size, color_scheme=scheme, bypass_csp=True)
+def test_axe_finds_nothing_to_mend(shared_browser, folder):
+    page = shown(shared_browser, folder, SHOWN[0], **PHONE, color_scheme="dark", bypass_csp=True)
     page.evaluate("document.querySelectorAll('details').forEach((node) => { node.open = true; })")
     assert _violations(page) == []
-    page.evaluate("document.querySelector('.slider label').remove()")
-    assert "label" in {rule for rule, _ in _violations(page)}
 
 
 def test_the_words_on_differences_divide_by_nothing_small(shared_browser, folder):
