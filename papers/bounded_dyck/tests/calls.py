@@ -50,18 +50,8 @@ EXEMPT = {
 }
 
 
-def calls():
-    """Name -> (callable, arguments); made anew, so that no call sees another's objects."""
-    X = np.eye(2)
+def _languages():
     dyck = DyckLanguage(2, 3)
-    dyck_bags = dyck.sample(3, max_length=4, rng=0)
-    balanced = balance.balanced_layer(dyck, 0)
-    network = networks.ReluNetwork((X, X))
-    given = transformers.random_transformer(2, 1, [2], 1, 0, floor=1.0)
-    layer = given.layers[0]
-    random = lottery.room_for(given, 1, 0)
-    pruned = lottery.prune_transformer(given, random)
-    rows = np.zeros((1, 2, 2))
     return {
         "dyck.DyckLanguage": (DyckLanguage, dict(n_types=2, max_depth=3, open_probability=0.5)),
         "dyck.DyckLanguage.open": (dyck.open, dict(type=0, depth=1)),
@@ -78,6 +68,17 @@ def calls():
                                                                                 kind="prefix", min_length=1)),
         "dyck.DyckLanguage.bags": (dyck.bags, dict(prefixes=["(", "()"], positions="last", weight=[0.5, 0.5])),
         "dyck.DyckLanguage.embedding": (dyck.embedding, dict(kind="one-hot")),
+    }  # fmt: skip
+
+
+def _transformers():
+    dyck = DyckLanguage(2, 3)
+    given = transformers.random_transformer(2, 1, [2], 1, 0, floor=1.0)
+    layer = given.layers[0]
+    random = lottery.room_for(given, 1, 0)
+    pruned = lottery.prune_transformer(given, random)
+    rows = np.zeros((1, 2, 2))
+    return {
         **{f"lottery.PrunedTransformer.{name}": (getattr(pruned, name), arguments) for name, arguments in {
             "__call__": dict(tokens=rows), "error": dict(tokens=rows), "certificate": dict(radius=1.0),
             "certificate_on": dict(tokens=rows), "errors_by_layer": dict(radius=1.0),
@@ -107,6 +108,14 @@ def calls():
         "larger.wider": (larger.wider, dict(transformer=given, width=3, rng=0, attention=1, units=1)),
         "larger.identity_layer": (larger.identity_layer, dict(width=2, rng=0, attention=1)),
         "larger.deeper": (larger.deeper, dict(transformer=given, more=1, rng=0, at=0)),
+    }  # fmt: skip
+
+
+def _layers():
+    dyck = DyckLanguage(2, 3)
+    dyck_bags = dyck.sample(3, max_length=4, rng=0)
+    balanced = balance.balanced_layer(dyck, 0)
+    return {
         "silence.may_be_silent": (silence.may_be_silent, dict(language=dyck, silent=[(0, 3)])),
         "silence.memory_head": (silence.memory_head, dict(layer=balanced, language=dyck)),
         "silence.silent_layer": (silence.silent_layer, dict(language=dyck, silent=[(0, 3)], rng=0)),
@@ -149,6 +158,13 @@ def calls():
         "balance.matched_pairs": (balance.matched_pairs, dict(language=dyck, lengths=4)),
         "balance.pairs": (balance.pairs, dict(language=dyck)),
         "balance.queries": (balance.queries, dict(language=dyck)),
+    }  # fmt: skip
+
+
+def _networks():
+    X = np.eye(2)
+    network = networks.ReluNetwork((X, X))
+    return {
         "networks.ReluNetwork": (networks.ReluNetwork, dict(weights=(X, X), biases=([0, 0], [0, 0]))),
         "networks.ReluNetwork.__call__": (network, dict(inputs=X)),
         "pruning.PrunedDyckLayer.predict": (
@@ -167,3 +183,8 @@ def calls():
         "pruning.prune_network": (pruning.prune_network, dict(network=network, n=1, rng=0)),
         "pruning.subset_sum": (pruning.subset_sum, dict(values=[0.5, 1.0], target=1.0)),
     }  # fmt: skip
+
+
+def calls():
+    """Name -> (callable, arguments); made anew, so that no call sees another's objects."""
+    return {**_languages(), **_transformers(), **_layers(), **_networks()}

@@ -55,24 +55,9 @@ EXEMPT = {
 }
 
 
-def calls():
-    """Name -> (callable, arguments); made anew, so that no call sees another's objects."""
+def _tasks():
     rng = partial(np.random.default_rng, 0)
-    signs = keys.random_keys(4, 8, rng=rng())
-    curve = moments.moment_curve(5, 2)
-    memory = recurrent.memory_network(3, 1)
-    histogram = matching.match3_histogram(n_tokens=3, modulus=5)
-    circuit = circuits.match3_circuit(n_tokens=2, modulus=2)
-    one_layer = power_sums.match3_power_sums(n_tokens=3, modulus=5, dimension=2)
     z, y = np.full((3, 1), 0.5), np.array([[0, 1], [1, 2], [0, 2]])
-    X, maps = np.eye(2), (lambda X: X, lambda X: X, lambda X: X)
-    unit = trained.AttentionUnit(X, X, X)
-    tensor = trained.TensorAttentionUnit(maps[0], maps[:2], maps[:2], embedding_dim=2)
-    linear = linear_query.LinearQueryUnit(np.ones((3, 2)), np.eye(3)[:, :2], np.eye(1))
-    small = {"n_tokens": 4, "subset_size": 2, "embedding_dim": 3, "value_dim": 1, "steps": 2, "batch_size": 1}
-    training = qsa.train_qsa(**small)
-    single = {"X": X}
-    netcdf.save_dataset(training, "qsa.nc")
     return {
         "instances.adversarial_match": (instances.adversarial_match, dict(n_tokens=3, modulus=7, order=2)),
         "instances.adversarial_subsets": (instances.adversarial_subsets, dict(keys=np.eye(3), subset_size=1, sign=1)),
@@ -89,6 +74,15 @@ def calls():
                                                                  planted=0.5)),
         "instances.random_qsa": (instances.random_qsa, dict(n_tokens=3, subset_size=2, dim=1, size=1, rng=rng())),
         "instances.random_subsets": (instances.random_subsets, dict(n_tokens=3, subset_size=2, size=1, rng=rng())),
+    }  # fmt: skip
+
+
+def _units():
+    X, maps = np.eye(2), (lambda X: X, lambda X: X, lambda X: X)
+    unit = trained.AttentionUnit(X, X, X)
+    tensor = trained.TensorAttentionUnit(maps[0], maps[:2], maps[:2], embedding_dim=2)
+    single = {"X": X}
+    return {
         "attention_unit.AttentionUnit": (trained.AttentionUnit, dict(Q=X, K=X, V=X, phi=None, scale=1.0,
                                                                          precision=trained.Precision())),
         "attention_unit.AttentionUnit.from_maps": (trained.AttentionUnit.from_maps, dict(
@@ -113,6 +107,18 @@ def calls():
         "attention_unit.Transformer.__call__": (trained.Transformer([trained.MultiHeadLayer([unit])]), single),
         **{f"attention_unit.{f.__name__}": (f, dict(queries=X, keys=X, scale=1.0, precision=None) | more)
            for f, more in ((trained.attend, {"values": X}), (trained.attention_weights, {}))},
+    }  # fmt: skip
+
+
+def _trained():
+    rng = partial(np.random.default_rng, 0)
+    z, y = np.full((3, 1), 0.5), np.array([[0, 1], [1, 2], [0, 2]])
+    X = np.eye(2)
+    linear = linear_query.LinearQueryUnit(np.ones((3, 2)), np.eye(3)[:, :2], np.eye(1))
+    small = {"n_tokens": 4, "subset_size": 2, "embedding_dim": 3, "value_dim": 1, "steps": 2, "batch_size": 1}
+    training = qsa.train_qsa(**small)
+    netcdf.save_dataset(training, "qsa.nc")
+    return {
         "trained.linear_query.LinearQueryUnit": (linear_query.LinearQueryUnit, dict(query=X, key=X, value=X)),
         "trained.linear_query.LinearQueryUnit.random": (
             linear_query.LinearQueryUnit.random, dict(n_tokens=3, value_dim=1, embedding_dim=2, rng=rng())),
@@ -125,6 +131,17 @@ def calls():
             **small, learning_rate=0.1, schedule="cosine", optimizer="adam", momentum=0.9, init="random", seed=0,
             record_every=1, times=(), checkpoint=None, progress=False)),
         "trained.qsa.unit_at": (qsa.unit_at, dict(dataset=training, at=2)),
+    }  # fmt: skip
+
+
+def _constructions():
+    rng = partial(np.random.default_rng, 0)
+    signs = keys.random_keys(4, 8, rng=rng())
+    curve = moments.moment_curve(5, 2)
+    histogram = matching.match3_histogram(n_tokens=3, modulus=5)
+    circuit = circuits.match3_circuit(n_tokens=2, modulus=2)
+    one_layer = power_sums.match3_power_sums(n_tokens=3, modulus=5, dimension=2)
+    return {
         "attention_only.attention_only_transformer": (attention_only.attention_only_transformer, dict(
             circuit=circuits.Circuit(3, 1, ((0, 1, 8), (1, 2, 8), (0, 2, 8)), (3, 4, 5)), modulus=2)),
         "circuits.Circuit": (circuits.Circuit, dict(
@@ -141,13 +158,6 @@ def calls():
         "strict.strict_transformer": (strict.strict_transformer, dict(
             model=groups.match3_groups(root=1, modulus=3))),
         "groups.match3_groups": (groups.match3_groups, dict(root=2, modulus=5, spare_bits=0)),
-        "keys.certificate": (keys.certificate, dict(
-            keys=signs, subset=[0], method="exclusion", rho=0.9, level=0.35, throw=False)),
-        "keys.error_bound": (keys.error_bound, dict(tau=1.0, n_tokens=4, q=2, rho=0.5)),
-        "keys.random_keys": (keys.random_keys, dict(n_tokens=4, dimension=2, rng=rng())),
-        "keys.smallest_dimension": (keys.smallest_dimension, dict(
-            n_tokens=6, q=1, rng=rng(), method="exclusion", sets="random", n_sets=2, maximum=100, rho=0.5, level=0.35)),
-        "keys.temperature": (keys.temperature, dict(n_tokens=4, q=2, error=0.1, rho=0.5)),
         "matching.MatchTransformer.__call__": (histogram, dict(x=[1, 2, 3])),
         "matching.MatchUnit.__call__": (matching.match2(n_tokens=3, modulus=5, error=0.1), dict(
             x=[1, 2])),
@@ -157,6 +167,33 @@ def calls():
         **{f"matching.{f.__name__}": (f, dict(n_tokens=3, modulus=5))
            for f in (matching.match3_bigram, matching.match3_histogram)},
         "windows.match3_local": (windows.match3_local, dict(n_tokens=3, modulus=5, reach=1)),
+        "sizes.counted_size": (sizes.counted_size, dict(model=histogram, x=[1, 2, 3])),
+        "sizes.number_bits": (sizes.number_bits, dict(values=[1.0, -0.25])),
+        "sorted_groups.feasible_triples": (sorted_groups.feasible_triples, dict(
+            largest=[1, 4], modulus=5)),
+        "sorted_groups.match3_sorted": (sorted_groups.match3_sorted, dict(
+            n_tokens=4, modulus=5, spare_bits=0)),
+        "transform.match3_transform": (transform.match3_transform, dict(
+            n_tokens=4, modulus=5, spare_bits=0)),
+        "constructed_units.moment_curve_unit": (constructed_units.moment_curve_unit, dict(
+            curve=curve, error=0.1, value_dimension=1)),
+        "constructed_units.random_keys_unit": (constructed_units.random_keys_unit, dict(
+            keys=signs, q=1, error=0.1, value_dimension=1, method="exclusion", bits=8)),
+    }  # fmt: skip
+
+
+def _keys():
+    rng = partial(np.random.default_rng, 0)
+    signs = keys.random_keys(4, 8, rng=rng())
+    curve = moments.moment_curve(5, 2)
+    return {
+        "keys.certificate": (keys.certificate, dict(
+            keys=signs, subset=[0], method="exclusion", rho=0.9, level=0.35, throw=False)),
+        "keys.error_bound": (keys.error_bound, dict(tau=1.0, n_tokens=4, q=2, rho=0.5)),
+        "keys.random_keys": (keys.random_keys, dict(n_tokens=4, dimension=2, rng=rng())),
+        "keys.smallest_dimension": (keys.smallest_dimension, dict(
+            n_tokens=6, q=1, rng=rng(), method="exclusion", sets="random", n_sets=2, maximum=100, rho=0.5, level=0.35)),
+        "keys.temperature": (keys.temperature, dict(n_tokens=4, q=2, error=0.1, rho=0.5)),
         "moments.MomentCurve": (moments.MomentCurve, dict(n_tokens=5, q=2)),
         **{f"moments.MomentCurve.{name}": (getattr(curve, name), dict(subset=[0, 2]))
            for name in ("query", "scores", "gap", "query_bits")},
@@ -165,18 +202,25 @@ def calls():
         "moments.moment_curve": (moments.moment_curve, dict(n_tokens=5, q=2)),
         "moments.is_face": (moments.is_face, dict(subset=[1, 3], n_tokens=6, dimension=4)),
         "moments.no_face_witness": (moments.no_face_witness, dict(subset=[1, 3], n_tokens=6)),
-        "other_architectures.best_first_layer": (other_architectures.best_first_layer, dict(
-            n_tokens=4, q=1, width=2, value_dimension=1)),
-        "other_architectures.collision": (other_architectures.collision, dict(
-            first_layer=np.ones((1, 4)), q=1, n_tokens=4, value_dimension=1, rng=rng())),
-        "other_architectures.collision_error": (other_architectures.collision_error, dict(
-            n_tokens=4, q=1, width=2, value_dimension=1)),
         "precision.error_parts": (precision.error_parts, dict(attention=[0.5, 0.5], subset=[0])),
         "precision.rounded_query": (precision.rounded_query, dict(query=[0.5], tau=1.0, bits=4)),
         "precision.smallest_bits": (precision.smallest_bits, dict(
             keys=signs, query=signs[0], subset=[0], tau=5.0, error=0.5)),
         "precision.sufficient_bits": (precision.sufficient_bits, dict(query=[0.5], tau=1.0,
                                                                                        error=0.1)),
+    }  # fmt: skip
+
+
+def _bounds():
+    rng = partial(np.random.default_rng, 0)
+    memory = recurrent.memory_network(3, 1)
+    return {
+        "other_architectures.best_first_layer": (other_architectures.best_first_layer, dict(
+            n_tokens=4, q=1, width=2, value_dimension=1)),
+        "other_architectures.collision": (other_architectures.collision, dict(
+            first_layer=np.ones((1, 4)), q=1, n_tokens=4, value_dimension=1, rng=rng())),
+        "other_architectures.collision_error": (other_architectures.collision_error, dict(
+            n_tokens=4, q=1, width=2, value_dimension=1)),
         "protocols.bit_strings": (protocols.bit_strings, dict(n=2)),
         "protocols.disjointness_matrix": (protocols.disjointness_matrix, dict(n=2)),
         "protocols.disjointness_residues": (protocols.disjointness_residues, dict(n=2, modulus=9)),
@@ -198,16 +242,9 @@ def calls():
            for f in (recurrent.separated_values, recurrent.state_bits, recurrent.sufficient_states)},
         "recurrent.state_count": (recurrent.state_count, dict(
             n_tokens=2, q=1, read=1, outputs="last")),
-        "sizes.counted_size": (sizes.counted_size, dict(model=histogram, x=[1, 2, 3])),
-        "sizes.number_bits": (sizes.number_bits, dict(values=[1.0, -0.25])),
-        "sorted_groups.feasible_triples": (sorted_groups.feasible_triples, dict(
-            largest=[1, 4], modulus=5)),
-        "sorted_groups.match3_sorted": (sorted_groups.match3_sorted, dict(
-            n_tokens=4, modulus=5, spare_bits=0)),
-        "transform.match3_transform": (transform.match3_transform, dict(
-            n_tokens=4, modulus=5, spare_bits=0)),
-        "constructed_units.moment_curve_unit": (constructed_units.moment_curve_unit, dict(
-            curve=curve, error=0.1, value_dimension=1)),
-        "constructed_units.random_keys_unit": (constructed_units.random_keys_unit, dict(
-            keys=signs, q=1, error=0.1, value_dimension=1, method="exclusion", bits=8)),
     }  # fmt: skip
+
+
+def calls():
+    """Name -> (callable, arguments); made anew, so that no call sees another's objects."""
+    return {**_tasks(), **_units(), **_trained(), **_constructions(), **_keys(), **_bounds()}
