@@ -101,6 +101,15 @@ def test_an_exact_solution():
     np.testing.assert_allclose(flow.final.Y[0], [-np.expm1(-3), 0], rtol=1e-10)
 
 
+def test_other_weights_of_the_bags_have_a_kernel_of_their_own():
+    bags = SequenceClasses.single_common_token(3, 12).population()
+    setting = Setting(bags, Layer.zeros(bags), None, {"eta_y": 1.0, "eta_z": 1.0}, Objective())
+    whole = system_for(setting, entry_of("full"), reduce=False)
+    slopes = frames.looked(whole.frame, whole.initial[None])[1]
+    twice = whole.weighed(2 * bags.weight)
+    np.testing.assert_allclose(frames.looked(twice.frame, whole.initial[None])[1], 2 * slopes, rtol=1e-13)
+
+
 def test_what_has_no_kernel_of_whole_steps():
     bags = SequenceClasses.single_common_token(3, 12).population()
     rates = {"eta_y": 1.0, "eta_z": 1.0}
