@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from dynamics._assembly import LargeRecord, assemble, is_large
 from dynamics._engine.clock import Clock
-from dynamics._engine.dop853 import NOT_FINITE_AT_START, InKernel
+from dynamics._engine.dop853 import NOT_FINITE_AT_START, InKernel, Slopes
 from dynamics._engine.drive import STALL, Guard, drive, taken
 from dynamics._engine.factors import Factored, factors_of
 from dynamics._engine.steps import METHODS, Solver, Steps, as_solver, steps_of
@@ -201,7 +201,8 @@ def _steps(system: System, guard: Guard, clock: Clock, parameters: Mapping) -> S
         evaluate = bound(state, out)
         return guard.timed(lambda _: evaluate(), out)
 
-    size, slopes = system.initial.size, None
+    size = system.initial.size
+    slopes: Slopes | None = None
     if parameters["method"] in _OURS:
         frame = frame_for(system)
         if frame is not None:

@@ -93,7 +93,8 @@ class Dop853:
     ) -> None:
         self.s, self.state, self.trials, self.method = start, initial.copy(), 0, "DOP853"
         self.switched: float | None = None
-        self._implicit, self._after = implicit, None
+        self._implicit = implicit
+        self._after: Any = None  # the method for stiff problems, once it has taken over
         self._slopes, self._old = slopes, np.empty(initial.size)
         if rtol < _FINEST:
             warnings.warn(f"rtol = {rtol:g} is finer than numbers are: {_FINEST:.2g} is used", stacklevel=2)

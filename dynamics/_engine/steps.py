@@ -121,7 +121,7 @@ class ScipySteps:
     """
 
     _IDLE = 100
-    switched = None
+    switched: float | None = None
 
     def __init__(
         self,
