@@ -1,4 +1,4 @@
-"""Work on many members in chunks: in threads, reported, interruptible, and kept on disk if it is to be."""
+"""Work on many members in chunks: threads, progress, interruption, and results in memory or on disk."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _FORMAT = "yzflow-ensemble-2"
 MARKER = "ensemble.json"
 _DIGEST = 32  # bytes of a SHA-256
 
-# Name -> the first members' rows of an array, in order.
+# Name -> array; rows of a chunk's members, in order.
 Parts = Mapping[str, np.ndarray]
 
 
 class Store(Protocol):
-    """Where results go, and what is there already."""
+    """Destination of results, which knows the finished chunks."""
 
     def has(self, chunk: int, lo: int, hi: int) -> bool: ...
 
@@ -35,7 +35,7 @@ class Store(Protocol):
 
 
 class Held:
-    """Results in memory: an array a variable, of which the first axis is that of members."""
+    """Results in memory: one array for each variable, with members on its first axis."""
 
     def __init__(self, size: int, variables: Mapping[str, tuple[tuple[int, ...], np.dtype]]) -> None:
         need = sum(size * int(np.prod(shape)) * dtype.itemsize for shape, dtype in variables.values())
@@ -43,28 +43,28 @@ class Held:
         self.arrays = {name: np.empty((size, *shape), dtype) for name, (shape, dtype) in variables.items()}
 
     def has(self, chunk: int, lo: int, hi: int) -> bool:
-        """Nothing is there before it is made."""
+        """False: memory holds no results of earlier calls."""
         return False
 
     def put(self, chunk: int, lo: int, hi: int, parts: Parts) -> None:
-        """Take over the results of members ``lo`` to ``hi``."""
+        """Store the results of members ``lo`` to ``hi``."""
         for name, part in parts.items():
             self.arrays[name][lo:hi] = part
 
 
 class Kept:
-    """Results in a folder: a ``.npy`` file a variable, as long as the whole from the start, and which chunks are done.
+    """Results in a folder: a ``.npy`` file of full length for each variable, and a digest for each finished chunk.
 
-    A chunk counts as done when its digest, written after its bytes are on disk, agrees with them, with its number and
-    with ``identity``: after a crash, or a change of the files, what is missing is computed again. Several processes may
-    work on one folder; they would write the same bytes.
+    A digest covers a chunk's bytes, its number and ``identity``, and is written after the bytes are on disk. A chunk
+    whose digest does not agree, after a crash or a change of the files, is computed again. Several processes may work
+    on one folder, since they write the same bytes.
 
     Parameters
     ----------
     path : path-like
-        A new or empty folder, or one that was made for the same ``identity``.
+        A new or empty folder, or a folder of results with the same ``identity``.
     identity : mapping
-        What decides about the results, JSON-serialisable.
+        All facts that determine the results, JSON-serialisable.
 
     Raises
     ------
@@ -101,7 +101,7 @@ class Kept:
         self._done = np.load(self.path / "done.npy", mmap_mode="r")
 
     def _claim(self, identity: Mapping[str, object]) -> bytes:
-        """See that the folder is one of these settings, or make it one; what its digests begin with."""
+        """Check that the folder belongs to these settings, or claim it. Returns the prefix of its digests."""
         marker = self.path / MARKER
         text = json.dumps({"format": _FORMAT, "yzflow": version.__version__, **identity}, sort_keys=True)
         held = {"done.npy", *(file.name for file in self._files.values())}
@@ -130,7 +130,7 @@ class Kept:
         return self._starts[name] + lo * row, (hi - lo) * row
 
     def has(self, chunk: int, lo: int, hi: int) -> bool:
-        """Whether members ``lo`` to ``hi`` are there, byte for byte as they were written."""
+        """True if the bytes of members ``lo`` to ``hi`` agree with their digest."""
         told = bytes(self._done[chunk])
         if not any(told):
             return False
@@ -146,7 +146,7 @@ class Kept:
         return True
 
     def put(self, chunk: int, lo: int, hi: int, parts: Parts) -> None:
-        """Write the results of members ``lo`` to ``hi``, and then that they are there."""
+        """Write the results of members ``lo`` to ``hi``, then their digest."""
         digest = self._digest(chunk)
         for name, path in self._files.items():
             content = np.ascontiguousarray(parts[name]).tobytes()
@@ -157,12 +157,12 @@ class Kept:
 
     @property
     def arrays(self) -> dict[str, np.ndarray]:
-        """The variables, mapped from their files: memory is taken for what is looked at, while it is."""
+        """The variables, mapped from their files, so only the parts in use take memory."""
         return {name: np.load(path, mmap_mode="r") for name, path in self._files.items()}
 
 
 def _reserve(path: Path, shape: tuple[int, ...], dtype: np.dtype) -> int:
-    """Make a ``.npy`` file of zeros unless it is there, all of it on disk; returns where its data start."""
+    """Make a ``.npy`` file of zeros, fully allocated on disk, if it is missing; returns the offset of its data."""
     if not path.exists():
         with files.replacing(path) as temporary, open(temporary, "wb") as file:
             file.write(_head(shape, dtype))
@@ -179,7 +179,7 @@ def _reserve(path: Path, shape: tuple[int, ...], dtype: np.dtype) -> int:
 
 
 def _start(path: Path, shape: tuple[int, ...], dtype: np.dtype) -> int | None:
-    """Where the data of a ``.npy`` file of this shape start; None if it is something else."""
+    """Offset of the data in a ``.npy`` file of this shape and dtype; None for any other file."""
     head, size = _head(shape, dtype), int(np.prod(shape)) * dtype.itemsize
     with files.opened("path", path) as file:
         whole = os.fstat(file.fileno()).st_size == len(head) + size
@@ -209,7 +209,7 @@ def _write_at(path: Path, start: int, content: bytes) -> None:
 
 
 def bounds(size: int, chunk: int) -> list[tuple[int, int]]:
-    """The first member of each chunk, and the one after its last."""
+    """(lo, hi) of each chunk; ``hi`` is excluded."""
     return [(lo, min(lo + chunk, size)) for lo in range(0, size, chunk)]
 
 
@@ -222,9 +222,9 @@ def work(
     stop: np.ndarray,
     report: Progress,
 ) -> None:
-    """``store.put`` what ``compute(lo, hi)`` returns, for each chunk that is not there.
+    """Compute missing chunks by ``compute(lo, hi)`` and put them into ``store``.
 
-    ``stop[0]`` is set when this thread is interrupted, which ``compute`` should look at.
+    An interrupt of this thread sets ``stop[0]``, which ``compute`` should check.
     """
     size = parts[-1][1]
     running: dict[Future, int] = {}

@@ -1,14 +1,13 @@
-"""Steps of the full flow of large layers whose tokens mostly belong to one bag each, with slopes kept as factors.
+"""Steps of the full flow with factored slopes, for large layers whose tokens mostly belong to one bag each.
 
-By Lemma 1, dY/dt = eta_Y sum_n p_n f_n r_n^T, with f_n the feature and r_n the residual of bag n. The row of a token
-that only bag n has moves along r_n, by a factor of its own. So a row for each bag is kept of a slope in place of one
-for each token, and within a step such rows of Y are left as they are: where the slopes before a stage have the factors
+By Lemma 1, dY/dt = eta_Y sum_n p_n f_n r_n^T, with the feature f_n and the residual r_n of bag n. If only bag n has a
+token, the token's row of Y moves along r_n by a factor. A slope therefore keeps one residual for each bag and one
+factor for each such token. Within a step these rows of Y stay unchanged: if the slopes before a stage have the factors
 f_nj and residuals r_nj, j = 1, 2, ..,
 
     f_n^T (Y + h sum_j a_j f_nj r_nj^T) = f_n^T Y + h sum_j a_j (f_n . f_nj) r_nj^T,
 
-and the product of Y with r_n, which moves Z, likewise. What a stage takes from memory is then as many times smaller as
-bags have tokens of their own.
+and likewise the product of Y with r_n, which moves Z. A stage then reads less memory, by the number of tokens of a bag.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ from dynamics.fields.system import System
 from dynamics.support.checks import read_only
 from dynamics.support.limits import current
 
-# How many times smaller than a state what is kept of a slope has to be.
+# Factor the slopes only if that makes them at least this many times smaller than a state.
 _WORTH = 2
 _NONE = (np.empty(0, np.int64), np.empty(0))
 
 
 def factors_of(system: System) -> Factors | None:
-    """The slopes of a large system as factors, or None where they do not pay; only for what declares them its own."""
+    """The slopes of a large system as factors; None if they do not pay, or the field does not declare them."""
     if system.initial.size < dop853.LARGE:
         return None
     system = cast(Full, system)
@@ -42,7 +41,7 @@ def factors_of(system: System) -> Factors | None:
     columns = layer.Y.shape[1]
     if not (layer.plain and objective.plain) or layer.Z.dtype != np.float64:
         return None
-    # Rows of Y for bags in place of those for tokens of one bag.
+    # Rows of Y with one row for each bag in place of its own tokens' rows.
     kept = system.initial.size - columns * (np.count_nonzero(np.bincount(bags.token) == 1) - len(bags))
     if _WORTH * kept > system.initial.size or system.problem.work >= current().work:
         return None
@@ -50,16 +49,16 @@ def factors_of(system: System) -> Factors | None:
 
 
 class Factors:
-    """The slopes of a step as factors, and sums and errors made of them.
+    """The slopes of a step as factors, with their sums and errors.
 
     Attributes
     ----------
     rows : (stages, numbers) array
-        For each stage the slopes of Z, then those of the rows of Y of tokens of no or of several bags, then the factor
-        of each entry of the bags, zero for such tokens.
+        For each stage: the slopes of Z; the slopes of rows of Y for tokens in no bag or in several; and a factor for
+        each entry of the bags, zero for these tokens.
     residuals : (bags, stages, columns) array
     earlier : ((slopes,) int, (slopes,) array)
-        Slopes that rows of Y of tokens of one bag lack in the state of the next evaluation, and what multiplies them.
+        Slopes, with weights, that the next evaluation must add to the unchanged rows of Y.
     """
 
     def __init__(self, system: Full) -> None:
@@ -70,7 +69,7 @@ class Factors:
         row[others] = np.arange(others.size)
         self._bags = (bags.indptr, bags.token, read_only(row[bags.token]))
         self._n_logits, self._shape = n_logits, (others.size, columns)
-        # Where in a state the numbers are whose slopes are kept as they are.
+        # Indices in a state of numbers whose slopes are kept whole.
         of_y = n_logits + columns * others[:, None] + np.arange(columns)
         self._whole = np.concatenate([np.arange(n_logits), of_y.ravel()])
         self.rows = np.zeros((EXTENDED, self._whole.size + bags.token.size))
@@ -79,7 +78,7 @@ class Factors:
         self.earlier = _NONE
 
     def bound(self, stage: int, state: np.ndarray, out: np.ndarray) -> Callable[[], float]:
-        """The closure of `System.bound` for the slope at a stage, whose row is ``out``; it writes residuals, too."""
+        """The closure of `System.bound` for a stage with row ``out``; it also writes residuals."""
         system, n_logits, n = self._system, self._n_logits, self._whole.size
         batch, rule, (Z, Y, *_) = system.problem.batch, system.problem.rule, system.weights(state)
         dZ, dY = out[:n_logits].reshape(Z.shape), out[n_logits:n].reshape(self._shape)
@@ -96,26 +95,26 @@ class Factors:
         return evaluate
 
     def begin(self) -> None:
-        """The slope at the end of the last step is that at the start of the next."""
+        """Move the slope at the end of the last step to the start of the next."""
         np.copyto(self.rows[0], self.rows[STAGES])
         np.copyto(self.residuals[:, 0], self.residuals[:, STAGES])
 
     def add_whole(
         self, stages: np.ndarray, weights: np.ndarray, size: float, state: np.ndarray, out: np.ndarray
     ) -> None:
-        """``state + size sum_j weights_j slope_j`` into ``out``, of what is kept as it is."""
+        """Write ``state + size sum_j weights_j slope_j`` into ``out``, for numbers with whole slopes only."""
         found = np.empty(self._whole.size)
         stage_sums.add(self.rows, stages, weights, size, state[self._whole], found)
         out[self._whole] = found
 
     def add(self, stages: np.ndarray, weights: np.ndarray, size: float, state: np.ndarray, out: np.ndarray) -> None:
-        """``state + size sum_j weights_j slope_j`` into ``out``."""
+        """Write ``state + size sum_j weights_j slope_j`` into ``out``."""
         self.add_whole(stages, weights, size, state, out)
         Y = (self._system.split(state).Y, self._system.split(out).Y)
         stage_sums.add_products(self._bags, self._factors, self.residuals, stages, weights, size, *Y)
 
     def squares(self, old: np.ndarray, new: np.ndarray, rtol: float, atol: float) -> tuple[float, float]:
-        """As `stage_sums.errors` with the weights of DOP853."""
+        """The sums of `stage_sums.errors` with the weights of DOP853."""
         whole = stage_sums.errors(self.rows, *stage_sums.ERRORS, old[self._whole], new[self._whole], rtol, atol)
         Y = (self._system.split(old).Y, self._system.split(new).Y)
         rest = stage_sums.errors_of_products(
@@ -125,7 +124,7 @@ class Factors:
 
 
 class Factored:
-    """`Called` slopes of a `Full`, kept as factors: the same steps but for rounding."""
+    """`Called` slopes of a `Full`, kept as factors; the steps differ by rounding only."""
 
     ends = True
 
@@ -153,7 +152,7 @@ class Factored:
         self._factors.begin()
 
     def add(self, k: int, size: float, state: np.ndarray) -> None:
-        """As that of `Called`, but that before the end of a step tokens of one bag keep their rows of Y."""
+        """The state of `Called.add`, except that tokens of one bag keep their rows of Y until the end of the step."""
         stages, weights = stage_sums.SPARSE[k]
         if k >= STAGES:
             self._factors.earlier = _NONE
@@ -169,7 +168,7 @@ class Factored:
         return self._factors.squares(state, self.new, *self._tolerances)
 
     def turn(self) -> tuple[float, float]:
-        """Nothing: a large state does not switch."""
+        """Zeros, since large states do not switch integrators."""
         return 0.0, 0.0
 
     def within(self, moments: np.ndarray, size: float, old: np.ndarray, state: np.ndarray) -> Within:

@@ -13,7 +13,7 @@ import xarray as xr
 from dynamics.support import checks
 
 _NUMBERS = ("n_classes", "vocab_size", "common", "eta_y", "eta_z")
-_DEFAULTS = {"common": 0.15, "distinct": (1.0, 0.8, 0.6, 0.4, 0.2)}  # those of single_common_token
+_DEFAULTS = {"common": 0.15, "distinct": (1.0, 0.8, 0.6, 0.4, 0.2)}  # the defaults of `single_common_token`
 _OWN_DIMS = ("time", "kind", "distinct_token", "logit", "pair")
 
 
@@ -23,7 +23,7 @@ class Grid:
     Attributes
     ----------
     dims, shape : tuple
-        Those of the settings.
+        Names and sizes of the settings' dimensions.
     coords : Dataset
     n_distinct : int
     """
@@ -70,7 +70,7 @@ class Grid:
             raise checks.reject("settings['vocab_size']", "be at least n_classes", "fewer in a setting")
 
     def rows(self, lo: int, hi: int) -> tuple[np.ndarray, np.ndarray]:
-        """K, M, eta_Y, eta_Z and the counts of settings ``lo`` to ``hi``, in the order of the broadcast arrays."""
+        """K, M, eta_Y, eta_Z and the counts for settings ``lo`` to ``hi``, in the order of the broadcast arrays."""
         where = dict(zip(self.dims, np.unravel_index(np.arange(lo, hi), (*self.shape, 1)), strict=False))
 
         def column(name: str) -> np.ndarray:
@@ -81,7 +81,7 @@ class Grid:
 
         members = np.stack([column(name).astype(np.float64) for name in ("n_classes", "vocab_size", "eta_y", "eta_z")])
         counts = np.concatenate([column("common")[:, None], column("distinct")], axis=1)
-        # Only ratios matter; a power of two changes no digit.
+        # Only ratios matter; scaling by a power of two changes no digit.
         counts = np.ldexp(counts, -np.frexp(counts.max(axis=1, keepdims=True))[1])
         return np.ascontiguousarray(members.T), counts / counts.sum(axis=1, keepdims=True)
 
@@ -101,7 +101,7 @@ class Grid:
 
 
 def _labelled(name: str, value: Any) -> xr.DataArray:
-    """A setting as numbers with names of dimensions, checked; ``distinct_token`` last."""
+    """A checked setting with named dimensions, ``distinct_token`` last."""
     of = f"settings[{name!r}]"
     array = checks.array(of, value.values if isinstance(value, xr.DataArray) else value)
     if name in ("n_classes", "vocab_size"):

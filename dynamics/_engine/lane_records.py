@@ -1,6 +1,6 @@
 """Arguments of the kernels of an ensemble: coefficients, steps side by side, results of members.
 
-Numba's cache names these classes: where one is moved or given other fields, `_engine.lanes` has to change as well.
+Numba's cache names these classes: if one is moved or gets other fields, change `_engine.lanes` as well.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from dynamics.support.checks import read_only
 
 
 class Combinations(NamedTuple):
-    """Means of the slopes of a step that DOP853 forms (Hairer, Norsett, Wanner), those weights that are not zero.
+    """Weighted sums of slopes in DOP853 (Hairer, Norsett, Wanner), without zero weights.
 
-    Rows 0 to 15 are the stages, of which 12 is the new state and 13 to 15 are the interpolant's; 16 is a step of
-    Euler's, 17 and 18 the error estimates of order 5 and 3, 19 to 22 the interpolant.
+    Rows 0 to 15: stages, with the new state at 12 and extra stages of the interpolant at 13 to 15. Row 16: an Euler
+    step. Rows 17 and 18: error estimates of order 5 and 3. Rows 19 to 22: the interpolant.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Combinations(NamedTuple):
 
 
 class Lanes(NamedTuple):
-    """A step of each of `LANES` members, which stand on the last axis.
+    """One step for each of `LANES` members, on the last axis.
 
     Attributes
     ----------
@@ -52,11 +52,11 @@ class Lanes(NamedTuple):
         K, M, eta_Y, eta_Z.
     count : (kinds, lanes)
     y, new : (size, lanes)
-        States at its start and its end.
+        States at the start and the end of the step.
     slopes : (17, size, lanes)
-        Derivatives at its stages, the last for trials.
+        Derivatives at the stages, the last for trials.
     t, h : (lanes,)
-        Its start and its length.
+        Start and length of the step.
     """
 
     setting: np.ndarray
@@ -69,19 +69,19 @@ class Lanes(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """Steps with a largest speed, or with times of outputs, until there is one for each lane.
+    """Collected steps with outputs or a possible largest speed, at most one for each lane.
 
     Attributes
     ----------
     steps : Lanes
     end : (size, lanes)
-        Their new states.
+        New states of the steps.
     who, first, last : (lanes,) int
-        Members, and the outputs within.
+        Members, and the first and last output in the step.
     needed : (kinds, lanes) int
-        Which logits may have their largest speed there.
+        Flags of logits that may be fastest in the step.
     filled : (1,) int
-        How many there are.
+        Number of collected steps.
     """
 
     steps: Lanes
@@ -99,16 +99,16 @@ class State(NamedTuple):
     Attributes
     ----------
     who, taken, recorded, due, sought, rejected : (lanes,) int
-        The member (-1: none), its steps and its outputs so far, and those with its newest step; for how many logits a
-        largest speed is looked for; whether its last trial was rejected.
+        The member (-1: none), its steps, its recorded outputs, its outputs including the newest step, the number of
+        logits whose largest speed is sought, and 1 if its last trial was rejected.
     accepted : (lanes,)
-        One where the newest trial was accepted, zero elsewhere.
+        One for lanes with an accepted trial, else zero.
     t_new : (lanes,)
-        The ends of trials.
+        Ends of the trials.
     fastest, needed : (kinds, lanes)
-        The largest speeds between steps; of which logits a largest speed is looked for.
+        The largest speeds between steps, and a flag for each logit whose largest speed is sought.
     next : (1,) int
-        Where in their order the next member to start is.
+        Index, in the order, of the next member to start.
     """
 
     who: np.ndarray

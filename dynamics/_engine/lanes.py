@@ -1,18 +1,18 @@
-"""Many flows of Theorem 4's setting at once: each a handful of numbers, sixteen side by side in one loop.
+"""Many small flows in Theorem 4's setting at once, sixteen side by side in one loop.
 
-One token common to all K classes, D distinct tokens of each class, one query, equal class probabilities. From a start
-of zeros every class is a copy of every other, and so are the next tokens that never occur. What is left
-(`fields.orbits`):
+The setting: one token common to all K classes, D distinct tokens of each class, one query, equal class probabilities.
+From a start of zeros, all classes are copies of each other, as are all next tokens that never occur. So a state has few
+numbers (`fields.orbits`):
 
 - z of the common token and of the D distinct tokens of a class;
 - the common token's decoder logits at a next token that occurs (a) and at one that does not (b);
 - a distinct token's at its own next token (p), at that of another class (q), at one that never occurs (r).
 
-The method is DOP853 as scipy has it (size of steps, norm of the error, interpolant), so that a member takes the steps
-that `gradient_flow` takes where it is not stiff. `LANES` members go side by side, each with its own time, step and
-error, as rows of numbers with which one field calculates (`_engine.lane_field`, `backend.lanes`); a lane whose member
-has ended takes the next. Steps in which outputs or a largest speed are looked for are put aside until there is one for
-each lane. Nothing that is kept of a member depends on the others, nor on which these are.
+The method is DOP853 with scipy's step sizes, error norm and interpolant, so a member takes the steps of `gradient_flow`
+unless that is stiff. `LANES` members go side by side, each with its own time, step and error. Numbers of all lanes form
+a row, and one field computes with rows (`_engine.lane_field`, `backend.lanes`). When a member ends, its lane takes the
+next. Steps with outputs, or with a possible largest speed, are collected until there is one for each lane. The results
+of a member do not depend on the other members.
 
 Measured on 2000 full flows (K 2 to 50, M 100 to 100,000, rates over two decades, rtol 1e-8, t = 10,000; processor time
 of one core): 0.10 ms a flow, 3.5 times less than one after the other by the same scheme. docs/benchmarks.md has the
@@ -35,10 +35,10 @@ from dynamics.backend.lanes import LANES, absolute, filled, larger, load, store,
 
 _OPTIONS: dict[str, Any] = {"fastmath": {"contract"}, "uses": (rows_of_lanes, tableau, lane_field)}
 
-# Evaluations of the derivative after which a member is given up: a second, where a flow takes a thousand.
+# Give a member up after this many evaluations: they take a second, and a usual flow needs a thousand.
 MOST_EVALUATIONS = 2_000_000
 
-# Why a member stopped.
+# Reasons why a member stopped.
 (DONE, NOT_FINITE_AT_START, STEP_TOO_SMALL, NOT_FINITE, TOO_LONG, DEPENDENT, INTERRUPTED) = range(7)
 REASONS = {
     DONE: "",
@@ -49,18 +49,18 @@ REASONS = {
     DEPENDENT: "the features f_n are linearly dependent, and the decoder inverts F^T F",
     INTERRUPTED: "interrupted",
 }
-# As in `fields.modified`: the smallest eigenvalue of F^T F, here 1 - rho, of features that count as independent.
+# As in `fields.modified`: features count as independent if 1 - rho, the smallest eigenvalue of F^T F, is above this.
 _SINGULAR = 1e-12
 # Rows of `records.Combinations`.
 _EULER, _FIFTH, _THIRD, _INTERPOLANT = 16, 17, 18, 19
 _POWER = 7
-# Slopes of a step that its interpolant needs.
+# Slopes for the interpolant of a step.
 _KEPT = (0, 5, 6, 7, 8, 9, 10, 11, 12)
 
 
 @kernel(inner=True, **_OPTIONS)
 def _lanes(size, kinds):
-    """Empty lanes, in which nothing moves."""
+    """Empty lanes, all zeros."""
     slopes = np.zeros((EXTENDED + 1, size, LANES))
     y, new = np.zeros((size, LANES)), np.zeros((size, LANES))
     return Lanes(np.ones((4, LANES)), np.ones((kinds, LANES)), y, new, slopes, np.zeros(LANES), np.zeros(LANES))
@@ -68,7 +68,7 @@ def _lanes(size, kinds):
 
 @kernel(inner=True, **_OPTIONS)
 def _combined(means, k, slopes, i):
-    """Mean k of the slopes of number i."""
+    """Weighted mean k of the slopes of the state's number i."""
     size, stages, weights = slopes.shape[1], means.slopes[k], means.weights[k]
     total = filled(0.0)
     for j in range(means.terms[k]):
@@ -78,10 +78,10 @@ def _combined(means, k, slopes, i):
 
 @kernel(inner=True, **_OPTIONS)
 def _stages(kind, means, first, last, lanes, f):
-    """The derivatives ``first`` to ``last``, each after a move by h along a mean of those before.
+    """Compute the derivatives ``first`` to ``last``, each after a move by h along a mean of earlier ones.
 
-    All that is needed of the field is asked for here: a second place would double what the compiler has to do. Rows 0
-    (with h = 0) and 16 are those of a state itself and of a step of Euler's.
+    Only this function calls the field: a second call would double the time of compilation. Row 0 (with h = 0) is the
+    derivative of the state itself, row 16 belongs to an Euler step.
     """
     h = load(lanes.h, 0)
     for k in range(first, last):
@@ -92,12 +92,12 @@ def _stages(kind, means, first, last, lanes, f):
 
 @kernel(inner=True, **_OPTIONS)
 def _errors(kind, means, lanes, rtol, atol, out):
-    """The error of each trial step in units of the tolerance into row 0 of ``out``.
+    """Write the error of each trial step, in units of the tolerance, into row 0 of ``out``.
 
-    Row 1 is zero, or nan where the new state is not finite.
+    Row 1 is zero, or nan if the new state is not finite.
     """
     y, slopes = lanes.y, lanes.slopes
-    fifths, thirds = np.int64(_FIFTH), np.int64(_THIRD)  # or numba compiles for each number
+    fifths, thirds = np.int64(_FIFTH), np.int64(_THIRD)  # variables, since numba compiles anew for each literal
     fifth = third = strange = filled(0.0)
     for i in range(y.shape[0]):
         new = load(lanes.new, i)
@@ -116,7 +116,7 @@ def _errors(kind, means, lanes, rtol, atol, out):
 
 @kernel(inner=True, **_OPTIONS)
 def _interpolants(means, steps, end, F):
-    """Coefficients of the states between the ends of steps (7th order), rows of numbers and then of powers."""
+    """Coefficients of the interpolants of steps (7th order): numbers of the state by powers."""
     h, slopes = load(steps.h, 0), steps.slopes
     size = end.shape[0]
     for i in range(size):
@@ -131,7 +131,7 @@ def _interpolants(means, steps, end, F):
 
 @kernel(inner=True, **_OPTIONS)
 def _moved(F, x):
-    """How far an entry has moved at the share x of a step, and the derivative of that by x."""
+    """Displacement of an entry at the share x of a step, and its derivative by x."""
     value = slope = 0.0
     for d in range(_POWER):
         value += F[_POWER - 1 - d]
@@ -146,9 +146,9 @@ def _moved(F, x):
 
 @kernel(**_OPTIONS)
 def _fastest(F):
-    """Where in a step an entry moves fastest, as a share of the step, and its derivative there by that share.
+    """Share of a step at which an entry moves fastest, and its derivative there by the share.
 
-    The fastest of nine points, then Newton's method for a zero of the second derivative beside it.
+    The search takes the fastest of nine points, then Newton's method for a zero of the second derivative nearby.
     """
     place, fastest = 0.0, -1.0
     for k in range(9):
@@ -175,7 +175,7 @@ def _fastest(F):
 
 @kernel(inner=True, **_OPTIONS)
 def _answer(kind, means, asked, times, f, F, term, losses, out):
-    """Look for the largest speeds in the steps that were asked about, record the states in them, and forget them."""
+    """Find the largest speeds in the collected steps, record outputs in them, and empty the collection."""
     steps, width = asked.steps, asked.needed.shape[0]
     filled = asked.filled[0]
     _stages(kind, means, np.int64(STAGES + 1), np.int64(EXTENDED), steps, f)
@@ -217,9 +217,9 @@ def _answer(kind, means, asked, times, f, F, term, losses, out):
 
 @kernel(inner=True, **_OPTIONS)
 def _ask(l, run, before, state, asked, out):
-    """Put steps of lanes from l on among those that are asked about, while there is room; returns the next lane.
+    """Collect steps of lanes from l on while there is room; returns the next lane.
 
-    Those are steps with outputs, and the two on both sides of a state where a logit may be fastest.
+    Collected are steps with outputs, and both neighbours of a state where a logit may be fastest.
     """
     steps, size = asked.steps, run.y.shape[0]
     while l < LANES and asked.filled[0] <= LANES - 2:
@@ -249,9 +249,9 @@ def _ask(l, run, before, state, asked, out):
 
 @kernel(inner=True, **_OPTIONS)
 def _begin(kind, means, members, counts, end, atol, run, f, first, slopes, out):
-    """The derivative at zero of every member, and the length of its first step as scipy takes it.
+    """The derivative at zero of every member, and the length of its first step by scipy's rule.
 
-    Hairer, Norsett, Wanner, Sec. II.4, where the state is zero.
+    Source: Hairer, Norsett, Wanner, Sec. II.4, for a zero state.
     """
     n, width = counts.shape
     size = run.y.shape[0]
@@ -264,7 +264,7 @@ def _begin(kind, means, members, counts, end, atol, run, f, first, slopes, out):
                 run.setting[c, l] = members[m, c]
             for i in range(width):
                 run.count[i, l] = counts[m, i]
-        # The derivative at zero, and that after a step of Euler's.
+        # Derivatives at zero and after an Euler step.
         for k in range(0, _EULER + 1, _EULER):
             _stages(kind, means, k, k + 1, run, f)
         for l in range(min(LANES, n - start)):
@@ -295,7 +295,7 @@ def _begin(kind, means, members, counts, end, atol, run, f, first, slopes, out):
 
 @kernel(inner=True, **_OPTIONS)
 def _take(l, m, members, counts, first, slopes, run, state):
-    """Put member m in lane l, at its start."""
+    """Start member m in lane l."""
     state.who[l], state.taken[l], state.recorded[l], state.rejected[l] = m, 0, 0, 0
     run.t[l], run.h[l] = 0.0, first[m]
     for c in range(4):
@@ -308,7 +308,7 @@ def _take(l, m, members, counts, first, slopes, run, state):
 
 @kernel(inner=True, **_OPTIONS)
 def _shift(run, before, accepted):
-    """Where a step was accepted, its end is the start of the next, and it is the step before."""
+    """For lanes with an accepted step, keep it as the previous step and start from its end."""
     size, yes = run.y.shape[0], load(accepted, 0)
     for i in range(size):
         for k in _KEPT:
@@ -322,7 +322,7 @@ def _shift(run, before, accepted):
 
 @kernel(inner=True, **_OPTIONS)
 def _fill(members, counts, order, end, most, first, slopes, run, state, out):
-    """Give each lane that has none a member, and each a length of its next trial; returns how many have one."""
+    """Give members to empty lanes, and a trial length to all; returns the number of lanes with a member."""
     live = 0
     for l in range(LANES):
         while True:
@@ -348,7 +348,7 @@ def _fill(members, counts, order, end, most, first, slopes, run, state, out):
 
 @kernel(inner=True, **_OPTIONS)
 def _judge(told, times, peaks, run, before, state, out):
-    """Which lanes accept their trial steps; of these, which outputs are due, and whether a logit may be fastest."""
+    """Accept or reject the trial step of each lane; note due outputs, and logits that may be fastest in it."""
     for l in range(LANES):
         state.accepted[l], m, error = 0.0, state.who[l], told[0, l]
         if m < 0:
@@ -356,7 +356,7 @@ def _judge(told, times, peaks, run, before, state, out):
         out.told[m, 0] += STAGES
         if not error < 1.0:
             factor = 0.9 * error**-0.125
-            run.h[l] *= factor if factor > 0.2 else 0.2  # nan is not
+            run.h[l] *= factor if factor > 0.2 else 0.2  # nan gives 0.2
             state.rejected[l] = 1
             continue
         if told[1, l] != 0.0:
@@ -365,7 +365,7 @@ def _judge(told, times, peaks, run, before, state, out):
         state.accepted[l], state.due[l], state.sought[l] = 1.0, state.recorded[l], 0
         while state.due[l] < times.size and times[state.due[l]] <= state.t_new[l]:
             state.due[l] += 1
-        # Where a logit is faster between this step and the one before than at their ends, one of them has a peak.
+        # If a logit is faster between two steps than at their outer ends, one of the two contains its peak.
         for i in range(run.count.shape[0] if peaks else 0):
             middle = abs(run.slopes[0, i, l])
             state.fastest[i, l] = max(state.fastest[i, l], middle)
@@ -377,7 +377,7 @@ def _judge(told, times, peaks, run, before, state, out):
 
 @kernel(inner=True, **_OPTIONS)
 def _go_on(told, end, run, before, state, out, final):
-    """Start the next step of the lanes that accepted one, or end their members."""
+    """For lanes with an accepted step, start the next step or end the member."""
     for l in range(LANES):
         if state.accepted[l] == 0.0:
             continue
@@ -395,10 +395,10 @@ def _go_on(told, end, run, before, state, out, final):
 
 @kernel(nogil=True, **_OPTIONS)
 def integrate(kind, means, members, counts, order, times, peaks, end, rtol, atol, most, stop, out):
-    """Integrate members, rows of K, M, eta_Y, eta_Z and of ``counts``, from zeros to ``end`` or until ``stop`` is set.
+    """Integrate members from zeros to ``end``, or until ``stop`` is set.
 
-    Each lane goes with steps of its own, and takes the next member in ``order`` when its own has ended. Without
-    ``peaks`` no largest speed is looked for.
+    ``members`` has rows of K, M, eta_Y, eta_Z; ``counts`` has their counts. Each lane has its own steps, and takes the
+    next member in ``order`` when its own ends. Without ``peaks``, no largest speeds are sought.
     """
     n, width = counts.shape
     size = numbers_of(kind, width, 0.0, 1.0)

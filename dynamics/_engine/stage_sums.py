@@ -16,7 +16,7 @@ _BLOCK = 2048
 
 @kernel(inner=True, **_OPTIONS)
 def _add(slopes, stages, weights, lo, start, out):
-    """``start + sum_j weights_j slopes[stages_j, lo:]`` into ``out``, which is no longer than a block."""
+    """Write ``start + sum_j weights_j slopes[stages_j, lo:]`` into ``out``, at most a block long."""
     quads, hi = stages.size - stages.size % 4, lo + out.size
     for i in range(out.size):
         out[i] = start[i]
@@ -45,7 +45,7 @@ def _squares(e5, e3, old, new, rtol, atol):
 
 @kernel(**_OPTIONS)
 def add(slopes, stages, weights, size, state, out):
-    """``state + size sum_j weights_j slopes[stages_j]`` into ``out``."""
+    """Write ``state + size sum_j weights_j slopes[stages_j]`` into ``out``."""
     scaled = np.empty(stages.size)
     for j in range(stages.size):
         scaled[j] = size * weights[j]
@@ -70,7 +70,7 @@ def errors(slopes, stages, fifth, third, old, new, rtol, atol):
 
 @kernel(**_OPTIONS)
 def add_products(bags, factors, residuals, stages, weights, size, state, out):
-    """``state + size sum_j weights_j factors[stages_j] residuals[stages_j]`` on the rows of tokens of a single bag."""
+    """Write ``state + size sum_j weights_j factors[stages_j] residuals[stages_j]`` for tokens of a single bag."""
     indptr, token, row = bags
     own = np.empty(stages.size)
     for bag in range(indptr.size - 1):
@@ -83,7 +83,7 @@ def add_products(bags, factors, residuals, stages, weights, size, state, out):
 
 @kernel(**_OPTIONS)
 def errors_of_products(bags, factors, residuals, stages, fifth, third, old, new, rtol, atol):
-    """As `errors` on the rows of tokens of a single bag."""
+    """The sums of `errors` over the rows of tokens of a single bag."""
     indptr, token, row = bags
     own5, own3 = np.empty(stages.size), np.empty(stages.size)
     e5, e3, zero = np.empty(old.shape[1]), np.empty(old.shape[1]), np.zeros(old.shape[1])
@@ -103,7 +103,7 @@ def errors_of_products(bags, factors, residuals, stages, fifth, third, old, new,
 
 
 def _sparse(*rows: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Where any of some rows of coefficients is not zero, and the coefficients there."""
+    """Columns in which some row of coefficients is not zero, and the coefficients in them."""
     stages = np.flatnonzero(np.any(rows, axis=0))
     return stages, *(row[stages] for row in rows)
 

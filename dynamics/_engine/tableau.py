@@ -1,15 +1,15 @@
 """The coefficients of DOP853: Dormand and Prince, of order 8, with error estimates of order 5 and 3.
 
-Hairer, Norsett, Wanner, Solving Ordinary Differential Equations I, Section II.5, and their program dop853.f; those that
-are not zero, as ``{column: value}``. A test holds them against `scipy.integrate.DOP853`, whose import takes longer than
-a small flow.
+Source: Hairer, Norsett, Wanner, Solving Ordinary Differential Equations I, Section II.5, and their program dop853.f.
+Rows are ``{column: value}`` without zeros. A test compares them with `scipy.integrate.DOP853`, which is not imported
+here, since that takes longer than a small flow.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-# Stages of a step, and with those that only the dense output needs.
+# Stages of a step, without and with the extra stages of the dense output.
 STAGES, EXTENDED = 12, 16
 
 C = np.array(
@@ -208,7 +208,7 @@ _D = (
 
 
 def _matrix(rows: tuple[dict[int, float], ...], columns: int) -> np.ndarray:
-    """Rows of coefficients, with the zeros."""
+    """The dense matrix of rows of coefficients."""
     matrix = np.zeros((len(rows), columns))
     for own, row in zip(matrix, rows, strict=True):
         own[list(row)] = list(row.values())
@@ -216,6 +216,6 @@ def _matrix(rows: tuple[dict[int, float], ...], columns: int) -> np.ndarray:
     return matrix
 
 
-A = _matrix(_A, EXTENDED)  # the row after those of the stages is that of the new state
+A = _matrix(_A, EXTENDED)  # the row after the stages gives the new state
 E3, E5 = _matrix((_E3, _E5), STAGES + 1)
 D = _matrix(_D, EXTENDED)
