@@ -1,4 +1,4 @@
-"""The time of a flow, and when it is recorded."""
+"""The time of a flow, and its output times."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Clock:
         return np.log1p(np.asarray(t) - self.start) if self.logarithmic else np.asarray(t) - self.start
 
     def time(self, s):
-        """t at s, a number or an array: never beyond the end, by no rounding."""
+        """t at s, a number or an array; rounding never puts it beyond the end."""
         return np.minimum(self.start + (np.expm1(s) if self.logarithmic else s), self.end)
 
     def rate(self, s):

@@ -7,7 +7,8 @@ f_nj and residuals r_nj, j = 1, 2, ..,
 
     f_n^T (Y + h sum_j a_j f_nj r_nj^T) = f_n^T Y + h sum_j a_j (f_n . f_nj) r_nj^T,
 
-and likewise the product of Y with r_n, which moves Z. A stage then reads less memory, by the number of tokens of a bag.
+and likewise the product of Y with r_n, which moves Z. A stage then reads less memory, by a factor near the number of
+tokens of a bag.
 """
 
 from __future__ import annotations

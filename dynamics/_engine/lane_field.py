@@ -1,8 +1,8 @@
-"""The reduced flow of Theorem 4's setting, many members side by side: derivatives, losses and decoder logits of states.
+"""The reduced flow in Theorem 4's setting for many members side by side: derivatives, losses and decoder logits.
 
-A state is what `_engine.lanes` says: z of the common and of D distinct tokens, and the decoder logits a, b, p, q, r. A
-row of numbers holds one entry for each lane. The kernels of `_model` are not called: those take any batch and make
-their arrays anew in each call. Tests hold the two against each other at random states, for all three decoders.
+As in `_engine.lanes`, a state has z of the common and of D distinct tokens, and the decoder logits a, b, p, q, r. A row
+holds one entry for each lane. The general kernels of `_model` would allocate arrays in each call, so they are not used;
+tests compare both at random states, for all three decoders.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _OPTIONS: dict[str, Any] = {"fastmath": {"contract"}, "uses": (rows_of_lanes, sm
 
 @kernel(inner=True, **_OPTIONS)
 def _attend(y, count, f):
-    """f of a class, common token first, from the logits at the start of ``y``; returns 1 - rho, rho = f_0^2."""
+    """Write f of a class, common token first, from the logits at the start of ``y``; returns 1 - rho, rho = f_0^2."""
     top = load(y, 0)
     for i in range(1, count.shape[0]):
         top = larger(load(y, i), top)
@@ -42,11 +42,11 @@ def _attend(y, count, f):
 
 @kernel(inner=True, **_OPTIONS)
 def _inverted(rho, rest, K, own, other, alike):
-    """Columns with entry ``own`` at their own class, ``other`` at the K - 1 others, times the inverse of F^T F.
+    """The inverse of F^T F times a column with entry ``own`` at its class and ``other`` at the K - 1 others.
 
-    F^T F = (1 - rho) I + rho 1 1^T is inverted by the formula of Sherman and Morrison: such a column becomes
-    (own - mu) / (1 - rho), (other - mu) / (1 - rho), mu = rho (own + (K - 1) other) / (1 + (K - 1) rho); one whose
-    entries are all ``alike`` becomes alike / (1 + (K - 1) rho). ``rest`` is 1 - rho, which would cancel.
+    F^T F = (1 - rho) I + rho 1 1^T is inverted by the formula of Sherman and Morrison. The column becomes
+    (own - mu) / (1 - rho), (other - mu) / (1 - rho), mu = rho (own + (K - 1) other) / (1 + (K - 1) rho). A column with
+    all entries ``alike`` becomes alike / (1 + (K - 1) rho). ``rest`` is 1 - rho, passed in to avoid cancellation.
     """
     spread = 1.0 + (K - 1.0) * rho
     mu = rho * (own + (K - 1.0) * other) / spread
@@ -55,12 +55,12 @@ def _inverted(rho, rest, K, own, other, alike):
 
 @kernel(inner=True, **_OPTIONS)
 def _reduced_field(y, setting, count, f, dy):
-    """(10) with Theorem 1, and h by (44)."""
+    """Derivative of the reduced decoder: (10) with Theorem 1, and h by (44)."""
     K, M, eta_y, eta_z = load(setting, 0), load(setting, 1), load(setting, 2), load(setting, 3)
     width = count.shape[0]
     rest, x = _attend(y, count, f), load(y, width)
     f0 = load(f, 0)
-    # 1 / inf is the right limit where a trial step overshoots.
+    # If a trial step overshoots, 1 / inf is the right limit.
     total = M - 1.0 + exp(x)
     error = (M - 1.0) / total
     own, other, _ = _inverted(f0 * f0, rest, K, x * error, 0.0 - x * error / (M - 1.0), x)
@@ -75,11 +75,14 @@ def _reduced_field(y, setting, count, f, dy):
 
 @kernel(inner=True, **_OPTIONS)
 def _outcomes(y, count, f, setting):
-    """The residuals of a class after `_attend`: at its own next token, at another, at an unseen one; and for the loss
-    the sum over the others of exp(u - top), that of its own, and its u below the top. Unseen ones may be none."""
+    """Residuals of a class after `_attend`, and terms of its loss.
+
+    Residuals are at its own next token, at another one and at an unseen one, if there are any. Terms of the loss are
+    the
+    sum of exp(u - top) over the other tokens, the same for its own token, and its u below the top."""
     K, unseen = load(setting, 0), load(setting, 1) - load(setting, 0)
     D = count.shape[0] - 1
-    a, p, q, b, r = D + 1, D + 1, 2 * D + 1, 3 * D + 2, 3 * D + 2  # entry i of p, q, r stands at p + i, i from 1
+    a, p, q, b, r = D + 1, D + 1, 2 * D + 1, 3 * D + 2, 3 * D + 2  # entry i of p, q, r is at index p + i, i from 1
     f0 = load(f, 0)
     u_own = f0 * load(y, a)
     u_other, u_rest = u_own, f0 * load(y, b)
@@ -99,9 +102,9 @@ def _outcomes(y, count, f, setting):
 
 @kernel(inner=True, **_OPTIONS)
 def field(kind, y, setting, count, f, dy):
-    """The derivatives of states into ``dy``, by Lemma 1, Lemma 3 or (10) with Theorem 1; ``f`` is left there, too.
+    """Write derivatives of states into ``dy``, by Lemma 1, Lemma 3 or (10) with Theorem 1, and features into ``f``.
 
-    Where no next token is unseen, its logits b and r stay zero.
+    If no next token is unseen, the logits b and r stay zero.
     """
     if kind.reduced:
         _reduced_field(y, setting, count, f, dy)
@@ -111,7 +114,7 @@ def field(kind, y, setting, count, f, dy):
     a, p, q, b, r = D + 1, D + 1, 2 * D + 1, 3 * D + 2, 3 * D + 2
     rest = _attend(y, count, f)
     own, other, alike, _, _, _ = _outcomes(y, count, f, setting)
-    # g_n = Y r_n at the tokens of its own class, and f_n . g_n.
+    # g_n = Y r_n at the tokens of class n, and f_n . g_n.
     others, unseens, f0 = (K - 1.0) * other, unseen * alike, load(f, 0)
     first = f0 * ((own + others) * load(y, a) + unseens * load(y, b))
     inner = first
@@ -140,7 +143,7 @@ def field(kind, y, setting, count, f, dy):
 
 @kernel(inner=True, **_OPTIONS)
 def losses_of(kind, y, setting, count, f, out):
-    """The losses at states into ``out``, after `field`."""
+    """Write the losses at states into ``out``, after a call of `field`."""
     if kind.reduced:
         for l in range(LANES):
             out[0, l] = np.log1p((setting[1, l] - 1.0) * np.exp(-y[count.shape[0], l]))
@@ -156,13 +159,13 @@ def losses_of(kind, y, setting, count, f, out):
 
 @kernel(**_OPTIONS)
 def numbers_of(kind, width, K, M):
-    """Numbers of a state: z, then x = M h of a reduced one, or a, p, q and, if next tokens are unseen, r, b."""
+    """Size of a state: z, then x = M h for the reduced decoder, else a, p, q and, with unseen next tokens, r, b."""
     return width + 1 if kind.reduced else (4 * width - 1 if M > K else 3 * width - 1)
 
 
 @kernel(inner=True, **_OPTIONS)
 def decoded(kind, l, y, setting, f, out):
-    """The decoder logits of lane l, a, p, q, r, b, into ``out``; those of next tokens that are not there stay."""
+    """Write the decoder logits a, p, q, r, b of lane l into ``out``; entries without next tokens stay."""
     width, K, M = f.shape[0], setting[0, l], setting[1, l]
     D = width - 1
     p, q, r, b = 0, D, 2 * D, 3 * D + 1

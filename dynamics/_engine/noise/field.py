@@ -1,15 +1,15 @@
-"""Which way one drawn sequence moves the state: its mean and its covariance, as factors.
+"""Mean and covariance of the direction in which one random sequence moves the state; the covariance as factors.
 
-All comes from the one kernel of loss and gradient, which is linear in the weights of the bags. With g_n the direction
-of class n at T -> infinity and c a vector of weights of any sign, ``sum_n c_n g_n`` is one call. Counts of T - 1 tokens
-drawn from p = P(.|n) are p (T - 1) and a deviation of covariance (T - 1) (diag(p) - p p^T). Attention does not change
-when all counts are multiplied by a number, so that the derivative in the direction p is zero, and with D_l the
-derivative by ln N_l, to order 1/T,
+All are computed by one kernel of loss and gradient, which is linear in the weights of the bags. With the direction g_n
+of class n at T -> infinity and weights c_n of any sign, ``sum_n c_n g_n`` is one call. Counts of T - 1 tokens from
+p = P(.|n) have the mean p (T - 1) and the covariance (T - 1) (diag(p) - p p^T). Attention does not change if all counts
+are multiplied by a number, so the derivative in the direction p is zero. With D_l the derivative by ln N_l, to order
+1/T,
 
     mean of class n:       g_n + 1/(2 (T - 1)) sum_l (D_l^2 - D_l) g_n / p_l,
     covariance within n:   1/(T - 1) sum_l (D_l g_n)(D_l g_n)^T / p_l.
 
-D_l and D_l^2 are differences of sixth order of that kernel, exact to about 1e-10.
+D_l and D_l^2 are differences of sixth order of the kernel, exact to about 1e-10.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dynamics.fields.system import Setting
 from dynamics.fields.table import entry_of
 from dynamics.support import checks
 
-# The logarithm of a count is moved by this times -3, .., 3: rounding and what is left out are alike small.
+# Step of the differences in the logarithm of a count: it balances rounding and truncation.
 _STEP = 0.01
 _PLACES = np.array([-3, -2, -1, 1, 2, 3])
 _FIRST = np.array([-1, 9, -45, 45, -9, 1]) / (60 * _STEP)
@@ -36,12 +36,12 @@ class Field:
     Parameters
     ----------
     setting : Setting
-        Its bags are the classes, or the bags that are drawn as they are.
+        Its bags are the classes, or the bags to draw.
     decoder : str
         As in `gradient_flow`.
     positions : number
-        Contextual tokens that are drawn for a sequence, T - 1; 0 takes bags as they are. Infinity leaves out what is of
-        order 1/T, but not `within`, which has T - 1 as a factor.
+        Contextual tokens of a random sequence, T - 1; 0 takes bags unchanged. Infinity leaves out terms of order 1/T,
+        but not `within`, which has the factor T - 1.
     """
 
     def __init__(self, setting: Setting, decoder: str, positions: float) -> None:
@@ -54,7 +54,7 @@ class Field:
             raise checks.reject("length", rule, positions + 1)
         self.biased = 0 < positions < np.inf
         self.system = entry.whole(setting)
-        # Terms of one's own are not random, and do not grow with the weights of the bags.
+        # A user's own terms are not random, and do not scale with the weights of the bags.
         self.bare = self.system
         if setting.objective.terms:
             self.bare = entry.whole(replace(setting, objective=replace(setting.objective, terms=())))
@@ -66,15 +66,15 @@ class Field:
         self.size, self.bags = self.system.initial.size, len(bags)
 
     def still(self, state: np.ndarray, weight: np.ndarray, shift: np.ndarray | None = None) -> np.ndarray:
-        """sum_n c_n g_n, where the logarithms of counts are moved by ``shift``."""
+        """sum_n c_n g_n, with logarithms of counts changed by ``shift``."""
         count = None if shift is None else self.count * np.exp(shift)
         return self.bare.weighed(weight, count).derivative(state)
 
     def bias(self, state: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """sum_n c_n/2 sum_l (D_l^2 - D_l) g_n / p_l: what 1/(T - 1) adds to the mean."""
+        """sum_n c_n/2 sum_l (D_l^2 - D_l) g_n / p_l, the coefficient of 1/(T - 1) in the mean."""
         total, middle = np.zeros(self.size), np.zeros(self.bags)
         for place in range(self.place.max() + 1):
-            # The entry of this place in every bag at once: bags do not meet before they are added up.
+            # One entry of every bag at once, since bags do not interact before the sum.
             here = self.place == place
             own = np.zeros(self.bags)
             own[self.owner[here]] = 0.5 * weight[self.owner[here]] / self.probability[here]
@@ -104,23 +104,23 @@ class Field:
         return found + self.bias(state, self.share) / self.positions if self.biased else found
 
     def alone(self, n: int) -> np.ndarray:
-        """Weights with one for bag n only."""
+        """Weights that are one for bag n and zero for others."""
         weight = np.zeros(self.bags)
         weight[n] = 1
         return weight
 
     def between(self, state: np.ndarray, n: int, mean: np.ndarray) -> np.ndarray:
-        """Factor of the covariance between classes of one draw that belongs to class n, given `expected` of all."""
+        """Factor for class n in the covariance between classes of one draw; ``mean`` is `expected` over all classes."""
         return np.sqrt(self.share[n]) * (self.expected(state, self.alone(n)) - mean)
 
     def within(self, state: np.ndarray, entry: int) -> np.ndarray:
-        """Factor of (T - 1) times the covariance within classes that belongs to an entry of the bags."""
+        """Factor for one entry of the bags in (T - 1) times the covariance within classes."""
         n, direction = self.owner[entry], np.zeros(self.count.size)
         direction[entry] = 1
         return np.sqrt(self.share[n] / self.probability[entry]) * self.along(state, self.alone(n), direction)
 
     def factors(self, state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """All factors of one draw, a column each: between classes, and (T - 1)^(1/2) those within."""
+        """All factors of one draw as columns: first between classes, then (T - 1)^(1/2) times the factors within."""
         mean = self.expected(state, self.share)
         between = np.stack([self.between(state, n, mean) for n in range(self.bags)], axis=1)
         entries = range(self.count.size if self.positions else 0)
@@ -129,15 +129,15 @@ class Field:
 
 
 class Steps:
-    """The stochastic differential equation of steps with batches of a size.
+    """The stochastic differential equation for SGD with a batch size.
 
-    ``dx = drift dt + B dW``, where B has a column for each class and one for each entry of the bags; with ``second``
-    the drift a is less (1/2) (Da) a (Li, Tai and E 2017).
+    ``dx = drift dt + B dW``, where B has a column for each class and one for each entry of the bags. With ``second``,
+    (1/2) (Da) a is subtracted from the drift a (Li, Tai and E 2017).
 
     Attributes
     ----------
     noises : int
-        Columns of B: none where nothing is drawn.
+        Number of columns of B; zero without randomness.
     """
 
     def __init__(self, field: Field, batch_size: int | None, *, second: bool) -> None:
@@ -146,7 +146,7 @@ class Steps:
         self.noises = 0 if batch_size is None else field.bags + (field.count.size if field.positions else 0)
 
     def drift(self, state: np.ndarray) -> np.ndarray:
-        """The drift a, or that of second order in the learning rates."""
+        """The drift a, to first or second order in the learning rates."""
         own = self.field.drift(state)
         size = np.abs(own).max()
         if not self.second or size == 0:
@@ -172,7 +172,7 @@ class Steps:
         )
 
     def kick(self, state: np.ndarray, normal: np.ndarray) -> np.ndarray:
-        """B times a vector, without B: a few calls of the kernel, whatever the number of columns."""
+        """B times a vector, by a few calls of the kernel without forming B."""
         field = self.field
         if not self.noises:
             return np.zeros(field.size)

@@ -1,4 +1,4 @@
-"""Small fluctuations about the path without noise: their covariance, step by step."""
+"""Covariance of small fluctuations about the path without noise, step by step."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ _STEP = 1e-4
 
 
 class Fluctuations(NamedTuple):
-    """The path without noise at some steps, and what is small beside it, of the first entries of the state.
+    """The path without noise at some steps, and moments of the fluctuations for the first entries of the state.
 
     Attributes
     ----------
     states : (times, state)
         The path.
     shift : (times, entries)
-        T - 1 times what finite sequences add to the mean.
+        T - 1 times the shift of the mean by finite sequences.
     between, within : (times, entries, entries)
-        Batch size times the covariance that the draw of classes makes; and times T - 1 what that of tokens makes.
+        Batch size times the covariance from the draw of classes; and, with a factor T - 1, from the draw of tokens.
     """
 
     states: np.ndarray
@@ -44,12 +44,12 @@ def jacobian(field: Field, state: np.ndarray) -> np.ndarray:
     return out
 
 
-@np.errstate(over="ignore", invalid="ignore", divide="ignore")  # the caller looks at what comes of it
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")  # the caller checks the result
 def fluctuations(field: Field, steps: np.ndarray, entries: int, report: Progress) -> Fluctuations:
-    """Covariances after each of these numbers of steps.
+    """Covariances after given numbers of steps.
 
-    With A the derivative of a step's direction a at x_k, x_(k+1) = x_k + a(x_k), and a deviation follows
-    (1 + A) dx_k + noise: C_(k+1) = (1 + A) C_k (1 + A)^T + B B^T, exact to first order in 1/batch size and in 1/T.
+    The path is x_(k+1) = x_k + a(x_k). With A the derivative of a at x_k, a deviation becomes (1 + A) dx_k + noise, so
+    C_(k+1) = (1 + A) C_k (1 + A)^T + B B^T, exact to first order in 1/batch size and in 1/T.
     """
     state, size = field.system.initial.copy(), field.size
     shift, covariance = np.zeros(size), np.zeros((2, size, size))

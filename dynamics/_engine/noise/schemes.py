@@ -41,7 +41,7 @@ def euler_maruyama(equation: Equation, state: np.ndarray, h: float, rng: np.rand
 def runge_kutta(equation: Equation, state: np.ndarray, h: float, rng: np.random.Generator) -> np.ndarray:
     """One step of Roessler's stochastic Runge-Kutta method RI1, of weak order 2 and, without noise, order 3.
 
-    Its integrals are those of three and of two points: I_k = 0 or +-sqrt(3 h), and I_(k,l) = (I_k I_l -+ sqrt(h) J)/2.
+    Its integrals take few values: I_k = 0 or +-sqrt(3 h), and I_(k,l) = (I_k I_l -+ sqrt(h) J)/2 with a sign J.
     Source: A. Roessler, SIAM J. Numer. Anal. 47, 1713 (2009).
     """
     m, root = equation.noises, np.sqrt(h)
@@ -53,7 +53,7 @@ def runge_kutta(equation: Equation, state: np.ndarray, h: float, rng: np.random.
     third = equation.drift(state - 1 / 3 * h * slope + h * second)
     total = state + h * (slope + 2 * second + third) / 4
     for k in range(m):
-        # I_(k,l) for l after k takes the sign of k, for l before k that of l; l = k has no part in it.
+        # I_(k,l) has the sign J_l for l < k and -J_k for l > k; l = k takes no part.
         double = 0.5 * (single[k] * single + root * np.where(np.arange(m) < k, sign, -sign[k]))
         double[k] = 0.0
         own, moved, other = 0.5 * (single[k] ** 2 - h), state + h * slope, B @ double / root

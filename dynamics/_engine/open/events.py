@@ -1,4 +1,4 @@
-"""Zeros of functions of a state along a flow, located in its steps."""
+"""Location of zeros of functions of the state within the steps of a flow."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from dynamics._engine.steps import Steps
 from dynamics.support import checks
 
 KINDS = ("record", "stop", "kink")
-# Points of a step at which signs are compared: a number that leaves and comes back between two of them goes unseen.
+# Points of a step at which signs are compared; a pair of zeros between two points is missed.
 _POINTS = 9
-# Steps, the last ones, of which it is known where they began.
+# Number of latest steps whose starts are remembered.
 _STEPS = 32
 _EPS = float(np.finfo(np.float64).eps)
 
 
 class Kind(NamedTuple):
-    """The effect of a zero, and from which side it counts: 1 where the number rises, -1 where it falls, 0 both."""
+    """The effect of a zero, and its direction: 1 for rising numbers only, -1 for falling ones, 0 for both."""
 
     what: str
     direction: int
@@ -36,17 +36,17 @@ class Cut(NamedTuple):
     Attributes
     ----------
     number : int
-        Which function it is of.
-    s : float
-        Where.
+        Index of the function.
+        s : float
+            The zero.
     sign : int
         The sign beyond it.
     left, right : (n,) array
         States on both sides of it.
     state : (n,) array
-        The state there.
-    start : float
-        Where an earlier step began: those just before a kink may have had stages beyond it.
+        The state at the zero.
+        start : float
+            Start of an earlier step, since steps just before a kink may have had stages beyond it.
     first : (n,) array
         The state there.
     """
@@ -69,15 +69,15 @@ class Watch:
     names : tuple of str
     kinds : list of Kind
     times : list of lists
-        The times of the zeros of each.
+        Times of the zeros of each event.
     side : (events,) int
-        The sign of each at the last place where it was not zero.
+        The last nonzero sign of each event.
     cut : Cut or None
-        What ended the last step.
+        The zero that ended the last step.
     asleep : int or None
-        An event that is not looked at: the surface that the flow slides along.
+        An event to ignore: the surface along which the flow slides.
     exits : callable, optional
-        (s, state) -> further numbers, above zero until one of them ends a step.
+        (s, state) -> further numbers; a step ends when one of them is no longer positive.
     """
 
     def __init__(self, flow: Flow, states: States, clock: Clock, times: np.ndarray) -> None:
@@ -124,7 +124,7 @@ class Watch:
         return float(self._numbers(s, state)[self.names[number]])
 
     def values(self, s: float, state: np.ndarray) -> np.ndarray:
-        """All numbers at a state, those of exits last."""
+        """All numbers at a state, exits last."""
         numbers = self._numbers(s, state)
         if set(numbers) != set(self.names):
             raise checks.reject("events", f"return {', '.join(self.names)} at all times", checks.brief(list(numbers)))
@@ -138,14 +138,14 @@ class Watch:
         return found if self.exits is None else np.append(found, self.exits(s, state))
 
     def start(self, s: float, state: np.ndarray) -> None:
-        """Take the signs at a state where an integration starts anew, of those that have none yet."""
+        """At the start of an integration, take the signs of events that have none yet."""
         self._starts.clear()
         now = np.sign(self.values(s, state)).astype(int)
         n = len(self.names)
         self.side = np.concatenate([np.where(self.side[:n] == 0, now[:n], self.side[:n]), np.ones(now.size - n, int)])
 
     def within(self, start: float, steps: Steps) -> float | None:
-        """Note the zeros in a step; where one of them ends it, or None."""
+        """Record the zeros in a step; returns the zero that ends it, or None."""
         inside, end = steps.interpolant(), steps.s
         first, last = np.searchsorted(self._outputs, [start, end])
         places = np.union1d(np.linspace(start, end, _POINTS + 1)[:-1], self._outputs[first:last])
@@ -177,14 +177,14 @@ class Watch:
         return None
 
     def _zero(self, number: int, left: float, right: float, inside: Interpolant) -> float:
-        """Where a number is zero between two places."""
-        from scipy import optimize  # a tenth of a second, which only flows with events need
+        """The zero of a number between two values of s."""
+        from scipy import optimize  # the import takes a tenth of a second, so only flows with events do it
 
         def at(s: float) -> float:
             return self.value(number, s, inside(np.array([s]))[0])
 
         first = at(left)
-        # The sign changed where an integration started anew.
+        # The sign changed at the start of the integration.
         if first == 0 or np.sign(first) == np.sign(at(right)):
             return left
         return float(optimize.brentq(at, left, right, xtol=4 * _EPS * max(1.0, abs(right)), rtol=4 * _EPS))

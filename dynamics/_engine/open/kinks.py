@@ -1,8 +1,8 @@
-r"""Surfaces at which a derivative jumps: whether a flow crosses one or slides along it (Filippov).
+r"""Surfaces at which a derivative jumps: a flow crosses them or slides along them (Filippov).
 
-On the surface g = 0 let f- and f+ be the derivatives on the side that a flow comes from and beyond, and a, b the rates
-at which g goes on along them. With b > 0 the flow crosses. With a > 0 > b both push to the surface, and it slides:
-its derivative is the mean f- + alpha (f+ - f-) along which g stays zero, alpha = a / (a - b), until a or b is zero.
+At a surface g = 0 let f- and f+ be the derivatives before and beyond it, and a, b the rates of g along them. With b > 0
+the flow crosses. With a > 0 > b both derivatives push to the surface, and the flow slides: its derivative is the mean
+f- + alpha (f+ - f-), alpha = a / (a - b), along which g stays zero. It slides until a or b is zero.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ import numpy as np
 
 from dynamics._engine.open.events import Cut
 
-# (s, state) -> its derivative; and -> the number that is zero on a surface.
+# (s, state) -> derivative; and (s, state) -> the number g, zero on a surface.
 Field = Callable[[float, np.ndarray], np.ndarray]
 Surface = Callable[[float, np.ndarray], float]
 
-# Halvings of the way from a surface to a state beside it, which is then still told from it.
+# Most halvings of the way from a surface to a state beside it; after these the two still differ.
 _HALVINGS = 40
-# How far from a surface the fields on its sides are taken, and how long differences along them are, both relative.
+# Relative distance from a surface at which its sides are evaluated, and relative length of differences.
 _BESIDE, _DIFFERENCE = 1e-9, 1e-5
 _ALIKE = 1e-6
 
 
 class Sides(NamedTuple):
-    """States on both sides of a surface, as near as they are told apart; the derivatives there, and g's rates along."""
+    """Nearest distinct states on both sides of a surface, with their derivatives and the rates of g along these."""
 
     before: np.ndarray
     beyond: np.ndarray
@@ -35,17 +35,17 @@ class Sides(NamedTuple):
 
     @property
     def crosses(self) -> bool:
-        """Whether the flow goes on beyond."""
+        """True if the flow crosses the surface."""
         return self.rate[1] > 0
 
     @property
     def slides(self) -> bool:
-        """Whether both sides push to the surface."""
+        """True if both sides push to the surface."""
         return self.rate[0] > 0 >= self.rate[1]
 
 
 def sides_of(cut: Cut, field: Field, surface: Surface, end: float) -> Sides:
-    """The two sides of a surface where a step reached it."""
+    """The two sides of a surface at the point where a step reached it."""
     before = _beside(cut, cut.left, -cut.sign, surface)
     beyond = _beside(cut, cut.right, cut.sign, surface)
     fields = field(cut.s, before), field(cut.s, beyond)
@@ -54,7 +54,7 @@ def sides_of(cut: Cut, field: Field, surface: Surface, end: float) -> Sides:
 
 
 def _beside(cut: Cut, towards: np.ndarray, sign: int, surface: Surface) -> np.ndarray:
-    """A state next to a surface, on the way to one whose side is known."""
+    """A state close to a surface, on the way to a state with a known side."""
     for halvings in range(_HALVINGS, 0, -1):
         state = cut.state + 0.5**halvings * (towards - cut.state)
         if np.sign(surface(cut.s, state)) == sign:
@@ -77,9 +77,9 @@ class Slide:
     Parameters
     ----------
     number : int
-        Of the event.
-    sign : int
-        Of g on the side that is beyond.
+        Index of the event.
+        sign : int
+            Sign of g beyond the surface.
     across : (n,) array
         A direction from before to beyond: f- - f+.
     """
@@ -91,7 +91,7 @@ class Slide:
         self._across, self._field, self._surface, self._end = across / np.abs(across).max(), field, surface, end
 
     def beside(self, s: float, state: np.ndarray, side: int) -> np.ndarray:
-        """A state beside the surface: before it (-1) or beyond (1)."""
+        """A state beside the surface: before it (-1) or beyond it (1)."""
         apart = _BESIDE * (1 + np.abs(state).max())
         for _ in range(_HALVINGS):
             there = state + side * apart * self._across
@@ -108,23 +108,23 @@ class Slide:
         return Sides(*states, (fields[0], fields[1]), (rates[0], rates[1]))
 
     def exits(self, s: float, state: np.ndarray) -> np.ndarray:
-        """Two numbers: above zero while the side before, and that beyond, push to the surface."""
+        """Two numbers, one for each side, positive while the side pushes to the surface."""
         a, b = self.sides(s, state).rate
         return np.array([a, -b])
 
     def derivative(self, s: float, state: np.ndarray) -> np.ndarray:
-        """The mean of both fields along which the flow stays on the surface."""
+        """The mean of both derivatives along which g stays zero."""
         sides = self.sides(s, state)
         (before, beyond), (a, b) = sides.field, sides.rate
-        # Beyond an exit, where a trial step may come, the mean goes on smoothly.
+        # Beyond an exit the mean continues smoothly, since trial steps may get there.
         alpha = a / (a - b) if a > b else float(a > 0)
         return before + min(max(alpha, -1.0), 2.0) * (beyond - before)
 
 
 def begins(s: float, state: np.ndarray, field: Field, surface: Surface, end: float) -> tuple[str, np.ndarray]:
-    """The start of a flow on a surface: "goes", "slides" or "passes", and where, or the direction across.
+    """Kind of start on a surface, "goes", "slides" or "passes", with a state or the direction across.
 
-    "passes" where the derivative does not jump there.
+    "passes" means that the derivative does not jump.
     """
     gradient = np.empty_like(state)
     h = _DIFFERENCE * (1 + np.abs(state).max())
@@ -142,6 +142,6 @@ def begins(s: float, state: np.ndarray, field: Field, surface: Surface, end: flo
         return "passes", state
     if a > 0 > b:
         return "slides", before - beyond
-    if a < 0 < b:  # both lead away: the derivative at the start decides
+    if a < 0 < b:  # both sides lead away, so the derivative at the start decides
         return "goes", sides.beyond if rate(surface, s, state, field(s, state), end) >= 0 else sides.before
     return "goes", sides.beyond if b > 0 else sides.before

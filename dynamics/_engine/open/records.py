@@ -1,4 +1,4 @@
-"""Records that a run keeps of the states of a flow."""
+"""Records of a flow's states and observables."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def recorded(
     attributes: Mapping[str, str | Sequence[str]],
     events: Mapping[str, np.ndarray] | None = None,
 ) -> Run:
-    """A run of the states at some times, with what the flow observes of them."""
+    """A `Run` of the states at given times, with the flow's observables."""
     dataset = states.dataset(states.over_time(rows), times)
     observe = getattr(flow, "observe", None)
     if observe is not None:

@@ -1,4 +1,4 @@
-"""Named states with dimensions and coordinates, and the one vector of them that is integrated."""
+"""Named states with dimensions and coordinates, and the single vector for integrators."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ if TYPE_CHECKING:
 else:
     xr = lazy_loader.load("xarray")
 
-# Names that a dataset of a run has of its own.
+# Reserved names in the dataset of a run.
 RESERVED = ("time", "call", "call_byte", "event_time", "event_number")
-# How near the derivatives within an orbit are to be, relative to the largest of the state.
+# Largest difference of derivatives within an orbit, relative to the largest derivative of the state.
 _ALIKE = 1e-9
 
 
 class RaisedError(Exception):
-    """Stands for an error of a flow's own code, so that no integrator takes it for one of its own."""
+    """Carries an error of a flow's own code, so that integrators do not catch it."""
 
 
 class States:
-    """The named states of a flow as one vector, in which entries that move together stand once.
+    """The named states of a flow as one vector, with one number for entries that move together.
 
     Parameters
     ----------
     initial : mapping
         Name -> DataArray or array.
     orbits : mapping, optional
-        Name -> labels of the entries, of its shape; equal labels within a state move together.
+        Name -> labels in the shape of the state; entries with equal labels move together.
 
     Attributes
     ----------
     initial : (n,) array
         The vector at the start.
     dims, coords, shapes : dict
-        Of each state, by name.
+        Dimensions, coordinates and shape of each state, by name.
     """
 
     def __init__(self, initial: object, orbits: object = None) -> None:
@@ -89,11 +89,11 @@ class States:
                     raise checks.reject("initial", rule, f"{known} in {other!r} and {size} in {name!r}")
         try:
             self.dataset({name: value[None] for name, value in values.items()}, np.zeros(1))
-        except ValueError as error:  # of xarray, where labels differ
+        except ValueError as error:  # from xarray, if labels differ
             raise checks.reject("initial", "have the same labels on the same dimensions", error) from error
 
     def _orbits(self, values: Mapping[str, np.ndarray], given: object) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        """Name -> (an entry of each orbit, the orbit of each entry), of states in which entries move together."""
+        """Name -> (an entry of each orbit, the orbit of each entry), for states with orbits."""
         orbits = checks.instance("orbits", given, Mapping, rule="return a mapping of names to labels")
         found = {}
         for name, labels in orbits.items():
@@ -112,7 +112,7 @@ class States:
         return found
 
     def shown(self, name: str, entry: int) -> str:
-        """An entry of a state in words: its name and its index, or its labels where it has them."""
+        """An entry of a state in words: the state's name with the entry's labels or index."""
         if not self.shapes[name]:
             return name
         places = np.unravel_index(entry, self.shapes[name])
@@ -124,13 +124,13 @@ class States:
         return f"{name}[{', '.join(words)}]"
 
     def component(self, number: int) -> str:
-        """A number of the vector in words."""
+        """A component of the vector in words."""
         name = next(name for name, own in self.slices.items() if own.start <= number < own.stop)
         entry = number - self.slices[name].start
         return self.shown(name, int(self._first[name][entry]) if name in self._first else entry)
 
     def split(self, vector: np.ndarray) -> dict[str, np.ndarray]:
-        """Arrays of the states, read-only: views of the vector, but for those of orbits."""
+        """Read-only arrays of the states: views of the vector, except for states with orbits."""
         parts = {}
         for name, own in self.slices.items():
             part = vector[own]
@@ -140,7 +140,7 @@ class States:
         return parts
 
     def join(self, parts: Mapping[str, np.ndarray]) -> np.ndarray:
-        """The vector of some arrays: a new one."""
+        """A new vector from arrays of the states."""
         vector = np.empty(sum(self.sizes.values()))
         for name, own in self.slices.items():
             part = np.asarray(parts[name], dtype=np.float64).ravel()
@@ -148,9 +148,9 @@ class States:
         return vector
 
     def bound(self, derivative: Callable, state: np.ndarray, out: np.ndarray) -> Callable[[float], None]:
-        """A function of t that writes the derivative, at what ``state`` then holds, into ``out``.
+        """A function of t that writes the derivative at the current values of ``state`` into ``out``.
 
-        Views of both are made once; states with orbits are spread anew each time.
+        Views of both are made once; states with orbits are expanded in each call.
         """
         fixed = {name: read_only(state[own].reshape(self.shapes[name]))
                  for name, own in self.slices.items() if name not in self._inverse}  # fmt: skip
@@ -175,7 +175,7 @@ class States:
 
     @staticmethod
     def run(evaluate: Callable[[float], None], t: float) -> None:
-        """Evaluate what `bound` made, with errors of the flow's own code as they were raised."""
+        """Call a function from `bound`, and raise errors of the flow's own code unchanged."""
         try:
             evaluate(t)
         except RaisedError as error:
@@ -187,12 +187,12 @@ class States:
         )
 
     def check_derivative(self, found: object, t: float) -> None:
-        """Refuse what a derivative returned unless it fits the states, and is the same within each orbit.
+        """Check that a derivative's result has the states' names and shapes, and is equal within each orbit.
 
         Raises
         ------
         ValueError
-            If not.
+            If it does not.
         """
         rule = f"return a mapping with {', '.join(map(repr, self.shapes))}"
         parts = checks.instance("derivative", found, Mapping, rule=rule)
@@ -219,7 +219,7 @@ class States:
                 )
 
     def dataset(self, parts: Mapping[str, np.ndarray], times: np.ndarray) -> xr.Dataset:
-        """A dataset of arrays with an axis of times before their own."""
+        """A dataset of arrays whose first axis is time."""
         arrays = {
             name: xr.DataArray(
                 part,
@@ -233,7 +233,7 @@ class States:
         return xr.merge(arrays.values(), compat="equals", join="exact", combine_attrs="override")
 
     def over_time(self, vectors: np.ndarray) -> dict[str, np.ndarray]:
-        """Arrays of the states with an axis of times before their own, of vectors (times, n)."""
+        """Arrays of the states with time as the first axis, from vectors (times, n)."""
         parts = {}
         for name, own in self.slices.items():
             part = vectors[:, own]
@@ -244,7 +244,7 @@ class States:
 
 
 def check_name(argument: str, name: object) -> str:
-    """A name of a state, an observable or an event: text that files can keep, and none that a run has itself."""
+    """A checked name of a state, observable or event: text that files can hold, and not reserved."""
     good = isinstance(name, str) and name.strip() and names.is_name(name) and "/" not in name
     if not good or name in RESERVED or str(name).startswith("_"):
         raise checks.reject(argument, "have short names, none of them 'time' or with a slash", checks.brief(name))
@@ -261,7 +261,7 @@ class Labelled(NamedTuple):
 
 
 def labelled(argument: str, name: str, value: object, *, finite: bool = True) -> Labelled:
-    """A DataArray or an array, of which the names of axes are made up, as float64."""
+    """A DataArray, or an array with generated names of axes, as float64."""
     plain = value.values if isinstance(value, xr.DataArray) else value
     if finite:
         array = checks.finite_array(argument, plain)

@@ -1,4 +1,4 @@
-"""Runs with the modified decoder that differ in their seeds alone, side by side."""
+"""Runs with the modified decoder that differ only in their seeds, side by side."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from dynamics.fields.modified import Steps, stacked
 from dynamics.fields.table import entry_of
 from dynamics.support.errors import DivergenceError
 
-# Runs beside each other: what a step costs in Python is shared by so many, and no more than these are kept at a time.
+# Most runs side by side. They share a step's cost in Python, and their memory grows with their number.
 _MOST = 64
 
 Task = tuple[Source, dict[str, Any]]
 
 
 def groups(tasks: Sequence[Task]) -> Iterator[Sequence[Task]]:
-    """Neighbours that may be taken together: with the modified decoder, on the same data, with the same arguments."""
+    """Groups of neighbouring tasks with the modified decoder, the same data and the same arguments."""
     start = 0
     for end in range(1, len(tasks) + 1):
         if end == len(tasks) or end - start == _MOST or not _alike(tasks[start], tasks[end]):
@@ -38,17 +38,17 @@ def _alike(one: Task, other: Task) -> bool:
 
 
 def _equal(one: object, other: object) -> bool:
-    """Whether two numbers or words are equal; anything else is its own."""
+    """True if two numbers or words are equal; other objects must be identical."""
     return all(isinstance(value, (bool, int, float, str)) for value in (one, other)) and one == other
 
 
 def go(tasks: Sequence[Task]) -> list[Run]:
-    """The runs of a group, each as it is by itself, to the last bit.
+    """The runs of a group, with the same bits as each run alone.
 
     Raises
     ------
     DivergenceError
-        Of the first of them that has one.
+        The error of the first run that diverges.
     """
     runs = [Run(source, **arguments, recording=False) for source, arguments in tasks]
     if len(runs) > 1 and runs[0].in_kernels and not runs[0].large:
@@ -59,7 +59,7 @@ def go(tasks: Sequence[Task]) -> list[Run]:
 
 
 def _side_by_side(runs: Sequence[Run]) -> bool:
-    """Take all steps; whether they stay finite, since a run that does not would end the others elsewhere than alone."""
+    """Take all steps; False if a run does not stay finite, since it would end the others early."""
     first = runs[0]
     assert first.update is not None  # as of all that is `in_kernels`
     kept = zip(*((run.weights, run.memory.first, run.memory.second) for run in runs), strict=True)
