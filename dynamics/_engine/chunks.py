@@ -48,8 +48,8 @@ class Held:
 
     def put(self, chunk: int, lo: int, hi: int, parts: Parts) -> None:
         """Store the results of members ``lo`` to ``hi``."""
-        for name, part in parts.items():
-            self.arrays[name][lo:hi] = part
+        for name, values in parts.items():
+            self.arrays[name][lo:hi] = values
 
 
 class Kept:
@@ -87,12 +87,12 @@ class Kept:
         wanted = {self._files[name]: ((size, *shape), dtype) for name, (shape, dtype) in variables.items()}
         wanted[self.path / "done.npy"] = ((chunks, _DIGEST), np.dtype(np.uint8))
         try:
-            damaged = [path for path, own in wanted.items() if path.exists() and _start(path, *own) is None]
+            damaged = [path for path, layout in wanted.items() if path.exists() and _start(path, *layout) is None]
             for path in damaged:
                 sealed.set_aside(path, "its size or its head is wrong", "what it held is computed again", stacklevel=5)
             if damaged:
                 (self.path / "done.npy").unlink(missing_ok=True)
-            starts = {path: _reserve(path, *own) for path, own in wanted.items()}
+            starts = {path: _reserve(path, *layout) for path, layout in wanted.items()}
         except OSError as error:
             raise checks.reject(
                 "path", "be a folder with room for the results", f"{path} ({error.strerror})"
@@ -107,14 +107,14 @@ class Kept:
         held = {"done.npy", *(file.name for file in self._files.values())}
         others = {name for name in os.listdir(self.path) if not files.is_temporary(name) and name != MARKER}
         ours = {name.split(".damaged")[0] for name in others} <= held
-        found = files.read("path", marker).decode(errors="replace") if marker.exists() else None
-        if found is not None and found != text and ours and not _is_marker(found):
+        claimed = files.read("path", marker).decode(errors="replace") if marker.exists() else None
+        if claimed is not None and claimed != text and ours and not _is_marker(claimed):
             then = "what is not of these settings is computed again"
             sealed.set_aside(marker, "it is no JSON", then, stacklevel=5)
-        elif found is None and others:
+        elif claimed is None and others:
             rule = "be an ensemble's folder, or a new or empty one"
             raise checks.reject("path", rule, f"{self.path}, which holds other files")
-        elif found not in (None, text):
+        elif claimed not in (None, text):
             rule = f"hold the ensemble of these settings and arguments, made by yzflow {version.__version__}"
             raise checks.reject("path", rule, f"{self.path}, which holds another: take a new folder")
         if not marker.exists():
@@ -131,16 +131,16 @@ class Kept:
 
     def has(self, chunk: int, lo: int, hi: int) -> bool:
         """True if the bytes of members ``lo`` to ``hi`` agree with their digest."""
-        told = bytes(self._done[chunk])
-        if not any(told):
+        stored = bytes(self._done[chunk])
+        if not any(stored):
             return False
-        found = self._digest(chunk)
+        digest = self._digest(chunk)
         for name, path in self._files.items():
             start, length = self._rows(name, lo, hi)
             with open(path, "rb") as file:
                 file.seek(start)
-                found.update(file.read(length))
-        if found.digest() != told:
+                digest.update(file.read(length))
+        if digest.digest() != stored:
             warnings.warn(f"{self.path}: chunk {chunk} is damaged, and is computed again", stacklevel=2)
             return False
         return True
@@ -229,7 +229,7 @@ def work(
     size = parts[-1][1]
     running: dict[Future, int] = {}
     done = 0
-    missing: Iterator[int] = (i for i, part in enumerate(parts) if not store.has(i, *part))
+    missing: Iterator[int] = (i for i, span in enumerate(parts) if not store.has(i, *span))
     with ThreadPoolExecutor(threads) as pool:
         try:
             exhausted = False

@@ -104,9 +104,9 @@ class Factors:
         self, stages: np.ndarray, weights: np.ndarray, size: float, state: np.ndarray, out: np.ndarray
     ) -> None:
         """Write ``state + size sum_j weights_j slope_j`` into ``out``, for numbers with whole slopes only."""
-        found = np.empty(self._whole.size)
-        stage_sums.add(self.rows, stages, weights, size, state[self._whole], found)
-        out[self._whole] = found
+        sums = np.empty(self._whole.size)
+        stage_sums.add(self.rows, stages, weights, size, state[self._whole], sums)
+        out[self._whole] = sums
 
     def add(self, stages: np.ndarray, weights: np.ndarray, size: float, state: np.ndarray, out: np.ndarray) -> None:
         """Write ``state + size sum_j weights_j slope_j`` into ``out``."""
@@ -135,11 +135,11 @@ class Factored:
 
     def _sums(self, weights: np.ndarray) -> np.ndarray:
         """``sum_j weights_ij slope_j``: (rows of weights, size of the state)."""
-        found, zero = np.empty((len(weights), self.new.size)), np.zeros(self.new.size)
-        for row, out in zip(weights, found, strict=True):
+        sums, zero = np.empty((len(weights), self.new.size)), np.zeros(self.new.size)
+        for row, out in zip(weights, sums, strict=True):
             stages = np.flatnonzero(row)
             self._factors.add(stages, row[stages], 1.0, zero, out)
-        return found
+        return sums
 
     def tolerate(self, rtol: float, atol: float) -> None:
         self._tolerances = (rtol, atol)

@@ -95,8 +95,8 @@ class Grid:
 
     def labels(self) -> xr.Dataset:
         """The settings as coordinates."""
-        own = {name: self._values[name] for name in (*_NUMBERS, "distinct") if name not in self.coords}
-        dataset = xr.Dataset(coords={**self.coords, **own})
+        values = {name: self._values[name] for name in (*_NUMBERS, "distinct") if name not in self.coords}
+        dataset = xr.Dataset(coords={**self.coords, **values})
         return dataset.drop_vars([name for name in ("distinct_token",) if name in dataset.coords])
 
 

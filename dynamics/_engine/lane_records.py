@@ -38,9 +38,9 @@ class Combinations(NamedTuple):
         terms = np.zeros(len(rows), np.int64)
         slopes, weights = np.zeros((len(rows), 12), np.int64), np.zeros((len(rows), 12))
         for i, row in enumerate(rows):
-            own = np.flatnonzero(row)
-            terms[i], slopes[i, : own.size], weights[i, : own.size] = own.size, own, row[own]
-        return cls(*(read_only(part) for part in (terms, slopes, weights)))
+            columns = np.flatnonzero(row)
+            terms[i], slopes[i, : columns.size], weights[i, : columns.size] = columns.size, columns, row[columns]
+        return cls(*(read_only(array) for array in (terms, slopes, weights)))
 
 
 class Lanes(NamedTuple):

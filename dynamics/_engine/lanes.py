@@ -102,8 +102,8 @@ def _errors(kind, means, lanes, rtol, atol, out):
     for i in range(y.shape[0]):
         new = load(lanes.new, i)
         size = atol + rtol * larger(absolute(new), absolute(load(y, i)))
-        one, other = _combined(means, fifths, slopes, i) / size, _combined(means, thirds, slopes, i) / size
-        fifth, third = fifth + one * one, third + other * other
+        e5, e3 = _combined(means, fifths, slopes, i) / size, _combined(means, thirds, slopes, i) / size
+        fifth, third = fifth + e5 * e5, third + e3 * e3
         strange = strange + 0.0 * new
     store(out, 0, fifth)
     store(out, 1, third)
@@ -150,12 +150,12 @@ def _fastest(F):
 
     The search takes the fastest of nine points, then Newton's method for a zero of the second derivative nearby.
     """
-    place, fastest = 0.0, -1.0
+    best, fastest = 0.0, -1.0
     for k in range(9):
         speed = abs(_moved(F, k / 8)[1])
         if speed > fastest:
-            place, fastest = k / 8, speed
-    x = place
+            best, fastest = k / 8, speed
+    x = best
     for _ in range(5):
         # Derivatives of `_moved`: the value, and the first to third by x.
         d0 = d1 = d2 = d3 = 0.0
@@ -168,9 +168,9 @@ def _fastest(F):
             d0 *= factor
         if d3 == 0.0:
             break
-        x = min(max(x - d2 / d3, place - 0.125, 0.0), place + 0.125, 1.0)
+        x = min(max(x - d2 / d3, best - 0.125, 0.0), best + 0.125, 1.0)
     speed = abs(_moved(F, x)[1])
-    return (x, speed) if speed >= fastest else (place, fastest)
+    return (x, speed) if speed >= fastest else (best, fastest)
 
 
 @kernel(inner=True, **_OPTIONS)
@@ -188,9 +188,9 @@ def _answer(kind, means, asked, times, f, F, term, losses, out):
             if asked.needed[i, slot] != 0:
                 for d in range(_POWER):
                     term[d] = F[i, d, slot]
-                place, speed = _fastest(term)
+                share, speed = _fastest(term)
                 if speed / h > out.peak[m, 1, i]:
-                    out.peak[m, 0, i], out.peak[m, 1, i] = steps.t[slot] + place * h, speed / h
+                    out.peak[m, 0, i], out.peak[m, 1, i] = steps.t[slot] + share * h, speed / h
     for k in range(most):
         for i in range(steps.y.shape[0]):
             for slot in range(filled):
@@ -369,10 +369,10 @@ def _judge(told, times, peaks, run, before, state, out):
         for i in range(run.count.shape[0] if peaks else 0):
             middle = abs(run.slopes[0, i, l])
             state.fastest[i, l] = max(state.fastest[i, l], middle)
-            found = state.taken[l] > 0 and middle >= abs(before.slopes[0, i, l])
-            found = found and middle >= abs(run.slopes[STAGES, i, l]) and middle >= 0.9 * state.fastest[i, l]
-            state.needed[i, l] = found
-            state.sought[l] += found
+            peak = state.taken[l] > 0 and middle >= abs(before.slopes[0, i, l])
+            peak = peak and middle >= abs(run.slopes[STAGES, i, l]) and middle >= 0.9 * state.fastest[i, l]
+            state.needed[i, l] = peak
+            state.sought[l] += peak
 
 
 @kernel(inner=True, **_OPTIONS)

@@ -72,13 +72,13 @@ def errors(slopes, stages, fifth, third, old, new, rtol, atol):
 def add_products(bags, factors, residuals, stages, weights, size, state, out):
     """Write ``state + size sum_j weights_j factors[stages_j] residuals[stages_j]`` for tokens of a single bag."""
     indptr, token, row = bags
-    own = np.empty(stages.size)
+    weighted = np.empty(stages.size)
     for bag in range(indptr.size - 1):
         for entry in range(indptr[bag], indptr[bag + 1]):
             if row[entry] < 0:
                 for j in range(stages.size):
-                    own[j] = size * weights[j] * factors[stages[j], entry]
-                _add(residuals[bag], stages, own, 0, state[token[entry]], out[token[entry]])
+                    weighted[j] = size * weights[j] * factors[stages[j], entry]
+                _add(residuals[bag], stages, weighted, 0, state[token[entry]], out[token[entry]])
 
 
 @kernel(**_OPTIONS)

@@ -210,8 +210,8 @@ _D = (
 def _matrix(rows: tuple[dict[int, float], ...], columns: int) -> np.ndarray:
     """The dense matrix of rows of coefficients."""
     matrix = np.zeros((len(rows), columns))
-    for own, row in zip(matrix, rows, strict=True):
-        own[list(row)] = list(row.values())
+    for dense, row in zip(matrix, rows, strict=True):
+        dense[list(row)] = list(row.values())
     matrix.flags.writeable = False
     return matrix
 

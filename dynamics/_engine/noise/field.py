@@ -73,14 +73,14 @@ class Field:
     def bias(self, state: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """sum_n c_n/2 sum_l (D_l^2 - D_l) g_n / p_l, the coefficient of 1/(T - 1) in the mean."""
         total, middle = np.zeros(self.size), np.zeros(self.bags)
-        for place in range(self.place.max() + 1):
+        for index in range(self.place.max() + 1):
             # One entry of every bag at once, since bags do not interact before the sum.
-            here = self.place == place
-            own = np.zeros(self.bags)
-            own[self.owner[here]] = 0.5 * weight[self.owner[here]] / self.probability[here]
-            middle += own
+            here = self.place == index
+            coefficients = np.zeros(self.bags)
+            coefficients[self.owner[here]] = 0.5 * weight[self.owner[here]] / self.probability[here]
+            middle += coefficients
             for k, at in enumerate(_PLACES):
-                total += (_SECOND[k] - _FIRST[k]) * self.still(state, own, at * _STEP * here)
+                total += (_SECOND[k] - _FIRST[k]) * self.still(state, coefficients, at * _STEP * here)
         return total + _SECOND_AT_ZERO * self.still(state, middle)
 
     def along(self, state: np.ndarray, weight: np.ndarray, direction: np.ndarray) -> np.ndarray:
@@ -95,13 +95,13 @@ class Field:
 
     def expected(self, state: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """sum_n c_n E[direction | n], to order 1/T."""
-        found = self.still(state, weight)
-        return found + self.bias(state, weight) / self.positions if self.biased else found
+        mean = self.still(state, weight)
+        return mean + self.bias(state, weight) / self.positions if self.biased else mean
 
     def drift(self, state: np.ndarray) -> np.ndarray:
         """The mean of a step."""
-        found = self.system.derivative(state)
-        return found + self.bias(state, self.share) / self.positions if self.biased else found
+        mean = self.system.derivative(state)
+        return mean + self.bias(state, self.share) / self.positions if self.biased else mean
 
     def alone(self, n: int) -> np.ndarray:
         """Weights that are one for bag n and zero for others."""
@@ -147,13 +147,13 @@ class Steps:
 
     def drift(self, state: np.ndarray) -> np.ndarray:
         """The drift a, to first or second order in the learning rates."""
-        own = self.field.drift(state)
-        size = np.abs(own).max()
+        first_order = self.field.drift(state)
+        size = np.abs(first_order).max()
         if not self.second or size == 0:
-            return own
+            return first_order
         h = 1e-3 / size
-        ahead, behind = self.field.drift(state + h * own), self.field.drift(state - h * own)
-        return own - 0.25 / h * (ahead - behind)
+        ahead, behind = self.field.drift(state + h * first_order), self.field.drift(state - h * first_order)
+        return first_order - 0.25 / h * (ahead - behind)
 
     def column(self, k: int, state: np.ndarray) -> np.ndarray:
         """Column k of B."""

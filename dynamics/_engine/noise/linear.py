@@ -62,10 +62,10 @@ def fluctuations(field: Field, steps: np.ndarray, entries: int, report: Progress
         A, factors = jacobian(field, state), field.factors(state)
         bias = field.bias(state, field.share) if field.positions else 0.0
         shift = shift + A @ shift + bias
-        for own, B in zip(covariance, factors, strict=True):
-            own += A @ own
-            own += own @ A.T
-            own += B @ B.T
+        for matrix, B in zip(covariance, factors, strict=True):
+            matrix += A @ matrix
+            matrix += matrix @ A.T
+            matrix += B @ B.T
         state = state + field.system.derivative(state)
         if not np.isfinite(state).all():
             seen.append((state, shift[:entries], *covariance[:, :entries, :entries]))

@@ -96,10 +96,10 @@ class Watch:
 
     def _numbers(self, s: float, state: np.ndarray) -> Mapping[str, float]:
         try:
-            found = self._events(float(self._clock.time(s)), self._states.split(state))  # type: ignore[misc]
+            numbers = self._events(float(self._clock.time(s)), self._states.split(state))  # type: ignore[misc]
         except Exception as error:
             raise RaisedError from error
-        return checks.instance("events", found, Mapping, rule="return a mapping of names to numbers")
+        return checks.instance("events", numbers, Mapping, rule="return a mapping of names to numbers")
 
     def _kinds(self, given: object) -> list[Kind]:
         rule = "be a mapping of names of events to 'record', 'stop' or 'kink'"
@@ -152,18 +152,18 @@ class Watch:
         places = np.append(places[(places >= start) & (places < end)], end)
         states, side = inside(places), self.side.copy()
         self._starts.append((start, states[0]))
-        since, found = np.full(side.size, start), []
-        for place, state in zip(places[1:].tolist(), states[1:], strict=True):
-            signs = np.sign(self.values(place, state)).astype(int)
+        since, zeros = np.full(side.size, start), []
+        for s_next, state in zip(places[1:].tolist(), states[1:], strict=True):
+            signs = np.sign(self.values(s_next, state)).astype(int)
             for i in np.flatnonzero(signs):
                 if i == self.asleep:
                     continue
                 if side[i] not in (0, signs[i]):
-                    zero = self._zero(i, float(since[i]), place, inside)
-                    found.append((zero, int(i), int(signs[i]), float(since[i]), place))
-                side[i], since[i] = signs[i], place
+                    zero = self._zero(i, float(since[i]), s_next, inside)
+                    zeros.append((zero, int(i), int(signs[i]), float(since[i]), s_next))
+                side[i], since[i] = signs[i], s_next
             self.side[self.side == 0] = side[self.side == 0]
-        for s, i, sign, before, after in sorted(found):
+        for s, i, sign, before, after in sorted(zeros):
             what, direction = self.kinds[i] if i < len(self.names) else Kind("exit", 0)
             if direction in (0, sign) and what != "exit":
                 self.times[i].append(float(self._clock.time(s)))

@@ -49,7 +49,7 @@ def sides_of(cut: Cut, field: Field, surface: Surface, end: float) -> Sides:
     before = _beside(cut, cut.left, -cut.sign, surface)
     beyond = _beside(cut, cut.right, cut.sign, surface)
     fields = field(cut.s, before), field(cut.s, beyond)
-    rates = [cut.sign * rate(surface, cut.s, cut.state, one, end) for one in fields]
+    rates = [cut.sign * rate(surface, cut.s, cut.state, slope, end) for slope in fields]
     return Sides(before, beyond, (fields[0], fields[1]), (rates[0], rates[1]))
 
 
@@ -104,7 +104,7 @@ class Slide:
         """Both sides at a state on the surface."""
         states = self.beside(s, state, -1), self.beside(s, state, 1)
         fields = self._field(s, states[0]), self._field(s, states[1])
-        rates = [self.sign * rate(self._surface, s, state, one, self._end) for one in fields]
+        rates = [self.sign * rate(self._surface, s, state, slope, self._end) for slope in fields]
         return Sides(*states, (fields[0], fields[1]), (rates[0], rates[1]))
 
     def exits(self, s: float, state: np.ndarray) -> np.ndarray:

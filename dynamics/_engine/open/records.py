@@ -37,13 +37,13 @@ def recorded(
     observe = getattr(flow, "observe", None)
     if observe is not None:
         dataset = dataset.assign(_observed(observe, states, times, rows))
-    own = {
+    facts = {
         "flow": f"{type(flow).__module__}:{type(flow).__qualname__}",
         "states": json.dumps(list(states.shapes)),
         "reduction": states.reduction,
     }
-    words = {name: one if isinstance(one, str) else json.dumps(list(one)) for name, one in attributes.items()}
-    dataset = dataset.assign_attrs(provenance(kind, parameters, FORMAT) | own | words)
+    words = {name: value if isinstance(value, str) else json.dumps(list(value)) for name, value in attributes.items()}
+    dataset = dataset.assign_attrs(provenance(kind, parameters, FORMAT) | facts | words)
     dataset["time"].attrs["long_name"] = "time"
     return Run(dataset, events=events)
 
@@ -53,22 +53,22 @@ def _observed(observe: Callable, states: States, times: np.ndarray, rows: np.nda
     kept: dict[str, list[Labelled]] = {}
     for time, row in zip(times.tolist(), rows, strict=True):
         rule = "return a mapping of names to arrays or numbers"
-        found = checks.instance("observe", observe(time, states.split(row)), Mapping, rule=rule)
-        if kept and set(found) != set(kept):
-            raise checks.reject("observe", "return the same names at all times", checks.brief(list(found)))
-        for name, value in found.items():
+        observed = checks.instance("observe", observe(time, states.split(row)), Mapping, rule=rule)
+        if kept and set(observed) != set(kept):
+            raise checks.reject("observe", "return the same names at all times", checks.brief(list(observed)))
+        for name, value in observed.items():
             if check_name("observe", name) in states.shapes:
                 raise checks.reject("observe", "return names that are no states", repr(name))
-            own = labelled("observe", name, value, finite=False)
-            first = kept.setdefault(name, [own])[0]
-            if own.values.shape != first.values.shape:
+            entry = labelled("observe", name, value, finite=False)
+            first = kept.setdefault(name, [entry])[0]
+            if entry.values.shape != first.values.shape:
                 rule = f"return one shape of {name!r} at all times"
-                raise checks.reject("observe", rule, f"{first.values.shape} and {own.values.shape}")
-            if own is not first:
-                kept[name].append(own)
+                raise checks.reject("observe", rule, f"{first.values.shape} and {entry.values.shape}")
+            if entry is not first:
+                kept[name].append(entry)
     return {
         name: xr.DataArray(
-            np.stack([own.values for own in seen]),
+            np.stack([entry.values for entry in seen]),
             dims=("time", *seen[0].dims),
             coords={"time": times, **seen[0].coords},
             attrs=seen[0].attributes,

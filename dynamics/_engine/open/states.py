@@ -117,34 +117,34 @@ class States:
             return name
         places = np.unravel_index(entry, self.shapes[name])
         words = []
-        for dim, place in zip(self.dims[name], places, strict=True):
+        for dim, index in zip(self.dims[name], places, strict=True):
             known = self.coords[name].get(dim)
-            label = int(place) if known is None else known.values[place]
+            label = int(index) if known is None else known.values[index]
             words.append(f"{dim}={label}")
         return f"{name}[{', '.join(words)}]"
 
     def component(self, number: int) -> str:
         """A component of the vector in words."""
-        name = next(name for name, own in self.slices.items() if own.start <= number < own.stop)
+        name = next(name for name, block in self.slices.items() if block.start <= number < block.stop)
         entry = number - self.slices[name].start
         return self.shown(name, int(self._first[name][entry]) if name in self._first else entry)
 
     def split(self, vector: np.ndarray) -> dict[str, np.ndarray]:
         """Read-only arrays of the states: views of the vector, except for states with orbits."""
         parts = {}
-        for name, own in self.slices.items():
-            part = vector[own]
+        for name, block in self.slices.items():
+            values = vector[block]
             if name in self._inverse:
-                part = part[self._inverse[name]]
-            parts[name] = read_only(part.reshape(self.shapes[name]))
+                values = values[self._inverse[name]]
+            parts[name] = read_only(values.reshape(self.shapes[name]))
         return parts
 
     def join(self, parts: Mapping[str, np.ndarray]) -> np.ndarray:
         """A new vector from arrays of the states."""
         vector = np.empty(sum(self.sizes.values()))
-        for name, own in self.slices.items():
-            part = np.asarray(parts[name], dtype=np.float64).ravel()
-            vector[own] = part[self._first[name]] if name in self._first else part
+        for name, block in self.slices.items():
+            values = np.asarray(parts[name], dtype=np.float64).ravel()
+            vector[block] = values[self._first[name]] if name in self._first else values
         return vector
 
     def bound(self, derivative: Callable, state: np.ndarray, out: np.ndarray) -> Callable[[float], None]:
@@ -152,24 +152,24 @@ class States:
 
         Views of both are made once; states with orbits are expanded in each call.
         """
-        fixed = {name: read_only(state[own].reshape(self.shapes[name]))
-                 for name, own in self.slices.items() if name not in self._inverse}  # fmt: skip
-        places = [(name, out[own], self.shapes[name], self._first.get(name)) for name, own in self.slices.items()]
+        fixed = {name: read_only(state[block].reshape(self.shapes[name]))
+                 for name, block in self.slices.items() if name not in self._inverse}  # fmt: skip
+        places = [(name, out[block], self.shapes[name], self._first.get(name)) for name, block in self.slices.items()]
 
         def evaluate(t: float) -> None:
             given = dict(fixed)
             for name, inverse in self._inverse.items():
                 given[name] = read_only(state[self.slices[name]][inverse].reshape(self.shapes[name]))
             try:
-                found = derivative(t, given)
+                rates = derivative(t, given)
             except Exception as error:
                 raise RaisedError from error
-            for name, place, shape, first in places:
-                part = found[name]
-                if np.shape(part) != shape:
-                    raise RaisedError from self._refused(name, part)
-                flat = np.reshape(part, -1)
-                place[:] = flat if first is None else flat[first]
+            for name, target, shape, first in places:
+                rate = rates[name]
+                if np.shape(rate) != shape:
+                    raise RaisedError from self._refused(name, rate)
+                flat = np.reshape(rate, -1)
+                target[:] = flat if first is None else flat[first]
 
         return evaluate
 
@@ -198,10 +198,10 @@ class States:
         parts = checks.instance("derivative", found, Mapping, rule=rule)
         if set(parts) != set(self.shapes):
             raise checks.reject("derivative", rule, checks.brief(list(parts)))
-        for name, part in parts.items():
-            array = checks.array("derivative", part, rule=f"return an array of numbers for {name!r}")
+        for name, rate in parts.items():
+            array = checks.array("derivative", rate, rule=f"return an array of numbers for {name!r}")
             if array.dtype.kind not in "iufb":
-                raise checks.reject("derivative", f"return real numbers for {name!r}", checks.brief(part))
+                raise checks.reject("derivative", f"return real numbers for {name!r}", checks.brief(rate))
             if array.shape != self.shapes[name]:
                 raise self._refused(name, array)
             if name not in self._first:
@@ -222,24 +222,24 @@ class States:
         """A dataset of arrays whose first axis is time."""
         arrays = {
             name: xr.DataArray(
-                part,
+                values,
                 dims=("time", *self.dims[name]),
                 coords={"time": times, **self.coords[name]},
                 attrs=self.attributes[name],
                 name=name,
             )
-            for name, part in parts.items()
+            for name, values in parts.items()
         }
         return xr.merge(arrays.values(), compat="equals", join="exact", combine_attrs="override")
 
     def over_time(self, vectors: np.ndarray) -> dict[str, np.ndarray]:
         """Arrays of the states with time as the first axis, from vectors (times, n)."""
         parts = {}
-        for name, own in self.slices.items():
-            part = vectors[:, own]
+        for name, block in self.slices.items():
+            values = vectors[:, block]
             if name in self._inverse:
-                part = part[:, self._inverse[name]]
-            parts[name] = np.ascontiguousarray(part).reshape(len(vectors), *self.shapes[name])
+                values = values[:, self._inverse[name]]
+            parts[name] = np.ascontiguousarray(values).reshape(len(vectors), *self.shapes[name])
         return parts
 
 
@@ -276,4 +276,4 @@ def labelled(argument: str, name: str, value: object, *, finite: bool = True) ->
     for word in RESERVED:
         if word in dims or word in value.coords:
             raise checks.reject(argument, f"have no dimension or label {word!r} in {name!r}", ", ".join(dims))
-    return Labelled(dims, {str(key): own for key, own in value.coords.items()}, dict(value.attrs), array)
+    return Labelled(dims, {str(key): coordinate for key, coordinate in value.coords.items()}, dict(value.attrs), array)

@@ -73,9 +73,9 @@ def _side_by_side(runs: Sequence[Run]) -> bool:
         until = first.next_stop(done)
         shares = np.stack([run.feed.shares(until - done) for run in runs], axis=1)
         losses = np.empty((until - done, len(runs)))
-        for step, own in enumerate(shares):
-            visits += own
-            losses[step] = steps.take(own, done + step + 1)
+        for step, share in enumerate(shares):
+            visits += share
+            losses[step] = steps.take(share, done + step + 1)
             if not np.isfinite(losses[step]).all():
                 return False
         for i, run in enumerate(runs):
