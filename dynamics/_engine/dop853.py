@@ -1,7 +1,7 @@
 """DOP853: one control of steps, and two kinds of slopes: each by a call, or all of a step in one kernel (numba).
 
-A step of size h from the state y has the slopes k_i = f(s + C_i h, y + h sum_j A_ij k_j). The last of them is that at
-its end; three more are found where states within the step are asked for. `_engine.factors` has those of large layers.
+A step of size h from the state y has the slopes k_i = f(s + C_i h, y + h sum_j A_ij k_j). The last is the slope at the
+step's end. The interpolant needs three more. `_engine.factors` has slopes for large layers.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from dynamics._model.frames import Frame
 from dynamics.backend.compiled import kernel
 from dynamics.support import raised
 
-# Given arrays (state, out), a function that writes the derivative at s, at what ``state`` then holds, into ``out``; a
-# third argument takes the place of `System.bound`.
+# (state, out) -> function of s that writes the derivative at the current values of ``state`` into ``out``. A third
+# argument replaces `System.bound`.
 Bind = Callable[..., Callable[[float], None]]
-# The states (points, size of the state) at points within a step; and at shares of it, (points, 1).
+# Points within a step -> states (points, size of the state); and the same for shares of the step, (points, 1).
 Interpolant = Callable[[np.ndarray], np.ndarray]
 Within = Callable[[np.ndarray], np.ndarray]
 # The four numbers of `take`.
 Found = tuple[float, float, float, float]
 
-# Numbers in a state from which on sums over stages wait for memory rather than for Python.
+# In states of at least this size, sums over stages wait for memory rather than for Python.
 LARGE = 2**15
 _SAFETY, _SHRINK, _GROW = 0.9, 0.2, 10.0
-# An error of order h^8 tells how the next step should be.
+# The error has the order h^8, which gives the next step's size.
 _EXPONENT = -1 / 8
-# Hairer's test for stiffness: |h lambda| near the bound of stability, 6.1, in so many steps, not interrupted by so many
-# others. Flows that their tolerances bound stay below 2.3, those that stability does have 4.7 to 7.
+# Hairer's test for stiffness: stiff after 15 steps with |h lambda| > 4 (stability ends at 6.1); 6 calm steps in a row
+# reset the count. Flows whose steps are bounded by tolerances stay below 2.3, by stability they have 4.7 to 7.
 _STABLE, _AT_THE_BOUND, _WELL_INSIDE = 4.0, 15, 6
-# Numbers in a state up to which the Jacobian by differences and its factors take seconds at most.
+# Up to this size of a state, a Jacobian by differences and its factors take seconds at most.
 _DENSE = 1000
 _FINEST = 100 * float(np.finfo(np.float64).eps)
 NOT_FINITE = "the state is no longer finite"
@@ -60,24 +60,24 @@ class Inside:
 
 
 class Dop853:
-    """DOP853 as `scipy.integrate.DOP853` does it, to the last bit with `Called` slopes of a state that is not large.
+    """The steps of `scipy.integrate.DOP853`, with the same bits for `Called` slopes of states that are not large.
 
     Attributes
     ----------
     stiff : bool
-        Whether stability has bounded the steps for a while, and not the tolerances.
+        True if stability, not the tolerances, has bounded the steps for a while.
     trials : int or None
-        Steps that were tried, the rejected ones among them; None where a method does not say.
+        Number of tried steps, rejected ones included; None if the method does not report it.
     method : str
-        What takes the next step.
-    switched : float or None
-        Where another method took over.
+        Method of the next step.
+        switched : float or None
+            The point at which another method took over.
 
     Parameters
     ----------
     implicit : callable, optional
-        Of a place and the state there, the steps that take over once the problem is found stiff. Only small states
-        switch: a Jacobian by differences costs an evaluation for each number, and memory for each pair.
+        (s, state) -> steps that take over once the problem is found stiff. Only small states switch, since a Jacobian
+        by differences costs an evaluation for each number, and memory for each pair.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class Dop853:
     def _first_size(self, rtol: float, atol: float) -> float:
         """The first step to try: Hairer, Norsett, Wanner, Section II.4.
 
-        The slope at the start comes to the last place of slopes, where a step leaves the slope at its end.
+        The slope at the start is put in the last row of slopes, where a step leaves the slope at its end.
         """
         scale = atol + np.abs(self.state) * rtol
         start, rest = self.s, self._end - self.s
@@ -143,7 +143,7 @@ class Dop853:
                 if raised.is_own(refusal):
                     raise
                 return str(refusal)
-            # Relative to the tolerance, Hairer's mean of two estimates.
+            # Hairer's mean of both estimates, relative to the tolerance.
             error = size * fifth / np.sqrt((fifth + 0.01 * third) * self.state.size) if fifth or third else 0.0
             if error < 1:
                 if not np.isfinite(slopes.new).all():
@@ -171,7 +171,7 @@ class Dop853:
         return reason
 
     def _notice(self, apart: float, turned: float) -> None:
-        """Hairer's test of stiffness: the rate of change between the last two arguments of a step, both at its end."""
+        """Hairer's test of stiffness, from the last two arguments of a step, both at its end, and their slopes."""
         rate = turned / apart if apart > 0 else 0.0
         if self._size * rate > _STABLE:
             self._bounded, self._free = self._bounded + 1, 0
@@ -183,7 +183,7 @@ class Dop853:
 
     def interpolate(self, s: np.ndarray) -> np.ndarray:
         """The states at points within the last step: (points, size of the state)."""
-        if self._slopes.ends and self._after is None and (s == self.s).all():  # mostly where a flow ends
+        if self._slopes.ends and self._after is None and (s == self.s).all():  # usual at the end of a flow
             return np.repeat(self.state[None], s.size, axis=0)
         return self.interpolant()(s)
 
@@ -198,14 +198,14 @@ class Dop853:
 
 
 class Slopes(Protocol):
-    """The slopes of a step, in arrays that are kept from step to step.
+    """The slopes of a step, in arrays that all steps reuse.
 
     Attributes
     ----------
     new : (n,) array
         The state at the end of a step.
     ends : bool
-        Whether ``new`` stands for what `within` would make of the end.
+        True if ``new`` may be used as the state at the end, in place of `within`.
     """
 
     new: np.ndarray
@@ -221,24 +221,23 @@ class Slopes(Protocol):
         """Make the slope at the end of the last step that at the start of the next."""
 
     def step(self, moments: np.ndarray, size: float, state: np.ndarray) -> tuple[float, float]:
-        """Find ``new`` and the slopes on the way; sums of squares of both error estimates of a step of size one.
+        """Compute ``new`` and the slopes; returns sums of squares of both error estimates for a step of size one.
 
-        Each entry is relative to its tolerance, by `tolerate`.
+        Entries are relative to the tolerances of `tolerate`.
         """
 
     def turn(self) -> tuple[float, float]:
-        """How far the last two arguments of a step are apart, and their slopes."""
+        """Distances between the last two arguments of a step, and between their slopes."""
 
     def within(self, moments: np.ndarray, size: float, old: np.ndarray, state: np.ndarray) -> Within:
         """The states within a step from ``old`` to ``state``, before the next step."""
 
 
 class Called:
-    """Slopes in full, each by a call, in the order in which scipy adds them.
+    """Full slopes, each by a call, added in scipy's order.
 
-    The derivative is always evaluated at the same places in memory, so that whatever is not arithmetic is done once.
-    Where the state is large, a sum over stages is one pass over memory without the coefficients that are zero; the last
-    bits then differ from scipy's.
+    The derivative always reads and writes the same arrays, so that their views are made once. For large states, each
+    stage sum is one pass over memory that skips zero coefficients, so the last bits differ from scipy's.
     """
 
     def __init__(self, bind: Bind, size: int, *, large: bool | None = None) -> None:
@@ -261,7 +260,7 @@ class Called:
         np.copyto(self._rows[0], self._rows[STAGES])
 
     def add(self, k: int, size: float, state: np.ndarray) -> None:
-        """``state + size sum_j A_kj slope_j`` into the argument of slope k."""
+        """Write ``state + size sum_j A_kj slope_j`` into the argument of slope k."""
         out = place(self, k)
         if self._large:
             stage_sums.add(self._rows, *stage_sums.SPARSE[k], size, state, out)
@@ -292,7 +291,7 @@ class Called:
 
 
 class ByCalls(Protocol):
-    """Slopes that are found one after the other: the parts of `Called` that `run` needs."""
+    """Slopes by calls, one after the other: the parts of `Called` that `run` needs."""
 
     stage: np.ndarray
     new: np.ndarray
@@ -302,19 +301,19 @@ class ByCalls(Protocol):
 
 
 def place(slopes: ByCalls, k: int) -> np.ndarray:
-    """Where the argument of slope k is."""
+    """The array for the argument of slope k."""
     return slopes.new if k == STAGES else slopes.stage
 
 
 def run(slopes: ByCalls, first: int, last: int, moments: np.ndarray, size: float, state: np.ndarray) -> None:
-    """Slopes ``first`` to ``last - 1``, at their ``moments``, of a step from ``state``."""
+    """Compute slopes ``first`` to ``last - 1``, at their ``moments``, of a step from ``state``."""
     for k in range(first, last):
         slopes.add(k, size, state)
         slopes.evaluate[k](moments[k])
 
 
 class Polynomial:
-    """Hairer's polynomial of order 7 within a step, of its ends, the slopes there and ``D`` times its slopes.
+    """Hairer's polynomial of order 7 within a step, from its ends, their slopes, and ``D`` times all slopes.
 
     Attributes
     ----------
@@ -338,7 +337,7 @@ class Polynomial:
 
 
 def _norm(x: np.ndarray) -> float:
-    """`numpy.linalg.norm` of a vector, which takes longer than the arithmetic of a small one."""
+    """Norm of a vector; for a small one, `numpy.linalg.norm` would take longer than the arithmetic."""
     norm: float = np.sqrt(x.dot(x))
     return norm
 
@@ -353,7 +352,7 @@ class Trial(NamedTuple):
     ----------
     slopes : (EXTENDED, variables)
     stage, new : (variables,)
-        The argument of the last but one evaluation of a step, and of the last, which is its end.
+        Arguments of the last two evaluations of a step; ``new`` is its end.
     rtol, atol : float
         Tolerances.
     """
@@ -407,20 +406,20 @@ class Counter(Protocol):
 
 
 class InKernel:
-    """All slopes of a step in one kernel, for states so small that calls take longer than arithmetic.
+    """All slopes of a step in one kernel, for small states, where calls take longer than arithmetic.
 
-    The steps are those of `Called` slopes but for rounding, since the kernel adds in another order.
+    The kernel adds in another order, so the steps differ from `Called` by rounding.
 
     Parameters
     ----------
     frame : Frame
         The derivative.
     size : int
-        Numbers of a state.
+        Size of a state.
     counter : Counter
         Counts the evaluations.
     speed : callable, optional
-        What multiplies the derivative at an array of moments.
+        Factor of the derivative at each of some moments.
     """
 
     ends = True

@@ -1,4 +1,4 @@
-"""The loop around steps: what is recorded at which times, and when a flow is given up."""
+"""The loop around steps: records at output times, and a guard that gives a flow up."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from dynamics._engine.steps import Steps
 from dynamics.support.limits import current
 from dynamics.support.progress import Progress
 
-# Steps over which a pace is taken, and at whose end it is judged.
+# Number of steps after which the pace is judged.
 _WINDOW = 1000
-# A pace is slow where steps are this much shorter than the longest one was, ..
+# The pace is slow if steps are shorter than this share of the longest one.
 _SHRUNK = 1e-3
-# .. and the rest would take more steps than these: of a method that rejects this share of its trials, as where the
-# derivative jumps within a step; of one that does not say, as LSODA; of any. Smooth flows, stiff ones too, have less.
+# A slow flow stops if the rest would need more steps than 1e5 (if the method rejects over 15% of trials, as at jumps
+# of the derivative), 1e6 (if it does not report rejections, as LSODA) or 1e7 (else). Smooth and stiff flows need less.
 _REJECTED, _MANY, _MORE, _HOPELESS = 0.15, 1e5, 1e6, 1e7
-# Steps over which the cause of a stall is looked for.
+# Number of steps in the search for the cause of a stall.
 _SOUGHT = 200
 STALL = "steps stall"
 
-# The fate of a step from a place: where that returns one, the step ends there.
+# (start, steps) -> None, or the point at which to cut the step.
 Within = Callable[[float, Any], float | None]
 
 
@@ -49,16 +49,16 @@ class Guard:
     clock : Clock
     report : Progress, optional
     slope : callable, optional
-        The derivative at a place and a state, for the cause of a stall.
+        (s, state) -> derivative, for the cause of a stall.
     component : callable
         A number of the state in words.
     most, why : float, str
-        A bound of evaluations beside that of `Limits`, and the reason for it in words.
+        A further bound on evaluations beside `Limits`, and its reason in words.
 
     Attributes
     ----------
     end : float
-        Where the integration ends.
+        End of the integration.
     evaluations : int
     """
 
@@ -78,13 +78,13 @@ class Guard:
         self._largest, self._steps, self._from, self._trials = 0.0, 0, 0.0, 0
 
     def reached(self, s: float) -> None:
-        """Report how far a run came."""
+        """Report the progress of a run."""
         if self._report is not None:
             t = self._clock.time(s)
             self._report.update(s / self.end, f"at t = {t:.4g} of {self._clock.end:g}")
 
     def timed(self, evaluate: Callable[[float], object], out: np.ndarray) -> Callable[[float], None]:
-        """A derivative by the variable of integration, of one by t that ``evaluate`` writes into ``out``."""
+        """The derivative by the variable of integration; ``evaluate`` writes the derivative by t into ``out``."""
         clock = self._clock
 
         def at(s: float) -> None:
@@ -97,7 +97,7 @@ class Guard:
         return at
 
     def exceeded(self, steps: Steps, size: float) -> str | None:
-        """Why there is to be no further step after one of some size, or None."""
+        """The reason to stop after a step of this size, or None."""
         if self.evaluations > self._most:
             return f"more than {self._most:,} evaluations of the derivative{self._why}"
         if self._slope is None or not self.stalls(steps, size):
@@ -106,14 +106,14 @@ class Guard:
         return f"{STALL}, and the slope of {self._component(number)} jumps by {jump:.3g} between them"
 
     def stalls(self, steps: Steps, size: float) -> bool:
-        """Take note of a step of some size; whether the last ones lead nowhere."""
+        """Count a step of this size; True if the last steps stall."""
         self._largest = max(self._largest, size)
         self._steps += 1
         if self._steps < _WINDOW:
             return False
         pace = max(steps.s - self._from, 0.0) / self._steps
         tried = steps.trials
-        # Fewer than before: another integrator took over.
+        # A lower count of trials means that another integrator took over.
         rejected = 0.0 if tried is None or tried < self._trials + _WINDOW else 1 - _WINDOW / (tried - self._trials)
         self._steps, self._from, self._trials = 0, steps.s, tried or 0
         most = _MANY if rejected > _REJECTED else _MORE if tried is None else _HOPELESS
@@ -155,22 +155,22 @@ def drive(
     rows : (n, ..) array
         Receives the states at these times.
     guard : callable, optional
-        Of the steps and the size of the last one, why there is to be no further one, or None.
-    report : callable, optional
-        Of the place after a step.
+        (steps, size of the last step) -> reason to stop, or None.
+        report : callable, optional
+            Called with s after each step.
     within : callable, optional
-        Asked of each step; where it returns a place, the drive ends with what is due up to there.
+        Called for each step; if it returns a point, the drive ends there.
     done : int
-        Rows that are recorded already.
+        Number of rows that are recorded already.
     first : bool
-        Whether what is due at the start is recorded before the first step, and not with it.
+        Record outputs at the start before the first step.
 
     Returns
     -------
     int
         The number of rows.
     str or None
-        Why there is no further step.
+        The reason why there is no further step.
     """
     if first:
         done = _due(steps, times, rows, done, steps.s)
@@ -189,7 +189,7 @@ def drive(
 
 
 def _due(steps: Advancing, times: np.ndarray, rows: np.ndarray, done: int, end: float) -> int:
-    """Record what is due up to a place; the number of rows then."""
+    """Record the outputs up to ``end``; returns the number of recorded rows."""
     due = times[done : np.searchsorted(times, end, side="right")]
     if due.size:
         rows[done : done + due.size] = steps.interpolate(due)

@@ -19,7 +19,7 @@ from dynamics.layer import Layer
 from dynamics.observables import Support
 
 _TOO_LONG = "too many evaluations"
-# Why there is no further step -> what a member says.
+# Reason to stop -> reason in the words of a member.
 _STATUS = {
     None: ensemble.DONE,
     TOO_SMALL: ensemble.STEP_TOO_SMALL,
@@ -61,7 +61,7 @@ class Entries:
 
 @dataclass
 class Member:
-    """The result of a flow; rows that were not reached are nan."""
+    """The result of a flow; rows beyond its end are nan."""
 
     z: np.ndarray
     velocity: np.ndarray
@@ -73,7 +73,7 @@ class Member:
     status: int = ensemble.DONE
 
     def results(self) -> dict[str, Any]:
-        """By the names of an ensemble's variables."""
+        """Name of an ensemble's variable -> result."""
         return {
             "z": self.z,
             "z_velocity": self.velocity,
@@ -99,7 +99,7 @@ def integrate(
     *,
     peaks: bool,
 ) -> Member:
-    """Integrate the flow from zeros to ``end``; largest speeds are looked for if ``peaks``."""
+    """Integrate the flow from zeros to ``end``; with ``peaks``, find largest speeds."""
     bags = entries.support.bags
     n, m = entries.query.size, entries.support.token.size
     z, velocity, attention = (np.full((times.size, k), np.nan) for k in (n, n, m))
@@ -149,12 +149,12 @@ def integrate(
 
 
 class Fastest:
-    """Where variables move fastest, and how fast, in ``peak`` (2, variables): followed through steps of DOP853.
+    """Search for the times of largest speeds, and these speeds, in ``peak`` (2, variables), along steps of DOP853.
 
     Parameters
     ----------
     slope : (n,) array
-        Where a step leaves the slope at its end.
+        The array in which a step leaves the slope at its end.
     where : (variables,) int
     """
 
@@ -164,11 +164,11 @@ class Fastest:
         self._last: Inside | None = None
 
     def within(self, _: float, steps: Dop853) -> None:
-        """Look at a step."""
+        """Update the search by a step."""
         before, speed, self._after = self._speed, self._after, np.abs(self._slope[self._where])
         self._speed, after = speed, self._after
         needed = (speed > 0) & (speed >= before) & (speed >= after) & (speed >= 0.9 * self._peak[1])
-        # A peak is looked for in the steps on both sides of the fastest state: one that speeds up is kept.
+        # Search the steps on both sides of the fastest state, so keep a step that speeds up.
         step = steps.interpolant() if needed.any() or (after >= speed).any() else None
         for kind in np.flatnonzero(needed & (self._last is not None)):
             for part in (self._last, step):
@@ -180,6 +180,6 @@ class Fastest:
         self._last = step
 
     def end(self) -> None:
-        """Note variables that are fastest at the end."""
+        """Record variables that are fastest at the end."""
         rising = self._after > self._peak[1]
         self._peak[:, rising] = np.stack([np.full(rising.size, np.nan), self._after])[:, rising]

@@ -1,4 +1,4 @@
-"""How a flow is integrated, and the steps of a method by its name: DOP853 of `_engine.dop853`, those of scipy."""
+"""`Solver`, and the steps of each method: DOP853 of `_engine.dop853`, and scipy's integrators."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
-import scipy  # which imports its integrators, a third of a second, when they are first used
+import scipy  # imports its integrators on first use, which takes a third of a second
 
 from dynamics._engine.dop853 import NOT_FINITE, Bind, Called, Dop853, Interpolant, Slopes
 from dynamics.support import checks, raised
 
-# scipy's own DOP853 takes the steps of ours, without what makes these quick: it is there to hold ours to.
+# "scipy DOP853" takes the same steps as ours, but slowly; it serves to check ours.
 METHODS = ("auto", "DOP853", "scipy DOP853", "RK45", "RK23", "Radau", "BDF", "LSODA")
 TIME_SCALES = ("linear", "log")
 REDUCTIONS = ("auto", "none")
@@ -22,13 +22,13 @@ MOMENTA = ("second order", "first order")
 
 @dataclass(frozen=True)
 class Solver:
-    """How `gradient_flow` integrates; its tolerances are arguments of its own.
+    """Options of the integrator in `gradient_flow`; tolerances are arguments of their own.
 
     Parameters
     ----------
     method : str
-        "auto" is DOP853 until that finds the problem stiff, as a large eta_Z makes it at late times, and LSODA from
-        there on where the state has at most 1000 numbers. "DOP853" takes the steps of `scipy.integrate.DOP853` by code
+        "auto" is DOP853 until it finds the problem stiff, as with a large eta_Z at late times, and then LSODA if the
+        state has at most 1000 numbers. "DOP853" takes the steps of `scipy.integrate.DOP853` by code
         of our own, which costs less between evaluations; "scipy DOP853" is scipy's. The others are methods of
         `scipy.integrate.solve_ivp`, by name. The attribute ``method`` of the trajectory says what was done.
     time_scale : "linear" or "log"
@@ -40,8 +40,8 @@ class Solver:
         a hidden layer, an embedding, distributions as targets, another objective, temperature or normalisation, or an
         optimizer. See `dynamics.fields.symmetry`.
     momentum : "second order" or "first order"
-        What an `Optimizer` with momentum is: a velocity with an equation of its own, or a factor 1/(1 - momentum) of
-        the learning rates.
+        Form of an `Optimizer` with momentum: a velocity with its own equation, or a factor 1/(1 - momentum) of the
+        learning rates.
 
     Raises
     ------
@@ -79,15 +79,15 @@ class Steps(Protocol):
     Attributes
     ----------
     s : float
-        How far it came.
-    state : (n,) array
-        The state there.
-    method : str
-        What takes the next step.
+        Present value of the variable of integration.
+        state : (n,) array
+            State at s.
+        method : str
+            Method of the next step.
     trials : int or None
-        Steps that were tried, the rejected ones among them; None where a method does not say.
+        Number of tried steps, rejected ones included; None if the method does not report it.
     switched : float or None
-        Where another method took over.
+        The point at which another method took over.
     """
 
     switched: float | None
@@ -177,7 +177,7 @@ class ScipySteps:
 
     @property
     def trials(self) -> int | None:
-        """Steps that were tried, where the method is explicit."""
+        """Number of tried steps of an explicit method; None for others."""
         stages = getattr(self._solver, "n_stages", None)
         return None if stages is None or self.method == "Radau" else int(self._solver.nfev // stages)
 

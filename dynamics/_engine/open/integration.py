@@ -1,4 +1,4 @@
-"""An integration of an open flow: steps, events, and what happens at kinks."""
+"""Integration of an open flow: steps, events and kinks."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from dynamics.run import Run
 from dynamics.support.errors import IntegrationError
 from dynamics.support.progress import Progress
 
-# So many kinks in so small a part of the whole are one after the other without end.
+# This many kinks within this share of the run count as an endless sequence.
 _KINKS, _DENSE = 200, 1e-6
-# How near to a kink a state is called on it, relative, where a message names all kinks that it is on.
+# Relative distance below which a message calls a state "on" a kink.
 _AT_ONCE = 1e-5
-# How often a kink is approached, each time by this share of the way that is left.
+# Number of approaches to a kink, share of the remaining way in each, and number of chords.
 _APPROACHES, _NEARLY, _CHORDS = 4, 0.999, 3
 
 
 class Integration:
-    """An integration on its way.
+    """An integration in progress.
 
     Parameters
     ----------
@@ -36,9 +36,9 @@ class Integration:
     states : States
     clock : Clock
     times : (n,) array
-        Of outputs.
-    parameters : mapping
-        Of the run.
+        Output times.
+        parameters : mapping
+            Parameters of the run, for its record.
     report : Progress
     """
 
@@ -53,7 +53,7 @@ class Integration:
         self.rows = np.empty((len(times), states.initial.size))
         self.done, self.method = 0, ""
         self.slide: Slide | None = None
-        # Of each kink: how often it was crossed, and when it was slid along.
+        # For each kink: number of crossings, and times of sliding.
         self.crossed: dict[int, int] = {}
         self.slid: list[tuple[int, float, float]] = []
         self.kinks: list[float] = []
@@ -62,17 +62,17 @@ class Integration:
         self._state, self._out, self._evaluate = state, out, self.bind(state, out)
 
     def bind(self, state: np.ndarray, out: np.ndarray) -> Callable[[float], None]:
-        """The derivative by the variable of integration, as `steps_of` takes it."""
+        """The derivative by the variable of integration, in the form for `steps_of`."""
         return self.guard.timed(self.states.bound(self.flow.derivative, state, out), out)
 
     def field(self, s: float, state: np.ndarray) -> np.ndarray:
-        """The derivative at a state: a new array."""
+        """The derivative at a state, as a new array."""
         np.copyto(self._state, state)
         self._evaluate(s)
         return self._out.copy()
 
     def along(self, state: np.ndarray, out: np.ndarray) -> Callable[[float], None]:
-        """As `bind`, of the flow along a surface."""
+        """`bind` for the flow along a surface."""
         slide = self.slide
         assert slide is not None
 
@@ -82,7 +82,7 @@ class Integration:
         return at
 
     def slope(self, s: float, state: np.ndarray) -> np.ndarray:
-        """The derivative of the flow as it goes on, along a surface or not."""
+        """The derivative of the present flow, along a surface or free."""
         return self.field(s, state) if self.slide is None else self.slide.derivative(s, state)
 
     def run(self) -> Run:
@@ -132,7 +132,7 @@ class Integration:
                 break
 
     def _without_progress(self, watch: Watch, s: float, state: np.ndarray) -> str:
-        """Which kink is met without end, and which others are there as well."""
+        """Message that names the kink with endless crossings, and other kinks at the state."""
         assert watch.cut is not None
         number = watch.cut.number if watch.cut.number < len(watch.names) else self.slid[-1][0]
         near = _AT_ONCE * (1 + np.abs(state).max())
@@ -147,7 +147,7 @@ class Integration:
         return f"kink {watch.names[number]!r} is met {_KINKS} times in a row without progress{beside}"
 
     def _begun(self, watch: Watch, state: np.ndarray) -> np.ndarray:
-        """Where the flow starts, beside a kink if it starts on one."""
+        """The initial state, moved beside a kink if it is on one."""
         for number, kind in enumerate(watch.kinds):
             if kind.what != "kink" or watch.side[number] != 0 or self.slide is not None:
                 continue
@@ -169,12 +169,12 @@ class Integration:
         watch.asleep, watch.exits = (None, None) if slide is None else (slide.number, slide.exits)
 
     def _beyond(self, watch: Watch) -> np.ndarray:
-        """The state from which the flow goes on after a cut, and how it does."""
+        """The state after a cut; sets the flow along the surface or beyond it."""
         cut, slide = watch.cut, self.slide
         assert cut is not None
         if cut.number >= len(watch.names):
             assert slide is not None
-            # The first number to reach zero is that of the side before: there the flow leaves.
+            # Exit 0 is the number of the side before: if it reached zero, the flow leaves to that side.
             state = self._leave(watch, slide, cut.s, cut.state, -1 if cut.number == len(watch.names) else 1)
         else:
             number = cut.number
@@ -192,7 +192,7 @@ class Integration:
         return state
 
     def _approached(self, cut: Cut, surface: Callable) -> Cut:
-        """The same zero by steps that end before it, since the one that found it has both sides in its stages."""
+        """The zero of a cut, located again by steps that end before it: the first step had stages on both sides."""
         s, state, end, best = cut.start, cut.first, cut.s, cut
         how = {name: self.parameters[name] for name in ("rtol", "atol")}
         for _ in range(_APPROACHES):
@@ -209,7 +209,7 @@ class Integration:
             left = -number / towards if towards else np.nan
             if np.sign(number) != -cut.sign or not 0 < left < cut.s - cut.start:
                 break
-            # The rest by a parabola: its slope changes as it did over as long a time before.
+            # The last part by a parabola, whose slope changes at its rate over an equally long time before.
             bend = (slope - self.field(s - left, state - left * slope)) / left
             for _ in range(_CHORDS):
                 left -= surface(s + left, state + left * slope + left**2 / 2 * bend) / towards
@@ -241,14 +241,14 @@ class Integration:
         return cut.state
 
     def _leave(self, watch: Watch, slide: Slide, s: float, state: np.ndarray, side: int) -> np.ndarray:
-        """A state beside the surface that the flow slid along until now."""
+        """A state beside the surface along which the flow has slid."""
         self.slid.append((slide.number, slide.start, s))
         watch.side[slide.number] = side * slide.sign
         self._slide_along(watch, None)
         return slide.beside(s, state, side)
 
     def _stop(self, watch: Watch, s: float) -> None:
-        """End the run at an event, whose state is recorded last."""
+        """End the run at an event, and record its state last."""
         assert watch.cut is not None
         time = float(self.clock.time(s))
         kept, rows = self.times[: self.done], self.rows[: self.done]
@@ -258,7 +258,7 @@ class Integration:
         self.ended = f"stopped at event {watch.names[watch.cut.number]!r}, t = {time:.10g}"
 
     def failure(self, reason: str, s: float, state: np.ndarray) -> IntegrationError:
-        """The error to raise where there is no further step."""
+        """The error for a run without a further step."""
         time, largest = float(self.clock.time(s)), int(np.argmax(np.abs(state)))
         tries = "an earlier t_end, Solver(time_scale='log'), a larger rtol and atol, or Solver(method='Radau')"
         if "stall" in reason:
@@ -282,7 +282,7 @@ class Integration:
         )
 
     def _finite_beyond(self, time: float, state: np.ndarray) -> bool:
-        """Whether the derivative is, a moment later."""
+        """True if the derivative is finite a moment later."""
         with np.errstate(all="ignore"):
             found = self.flow.derivative(time + 1e-9 * max(time, 1.0), self.states.split(state.copy()))
         return all(np.isfinite(np.asarray(part, dtype=np.float64)).all() for part in found.values())
