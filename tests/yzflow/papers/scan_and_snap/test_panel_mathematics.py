@@ -34,7 +34,7 @@ def test_each_formula_on_the_page_is_the_claim(run):
     rho=st.floats(1e-3, 0.95),
     t=st.just(0.0) | st.floats(-9, 7).map(lambda log: 10**log),
 )
-@settings(max_examples=25)
+@settings(max_examples=10)
 def test_closed_forms_over_the_range_of_the_sliders_and_beyond(run, m, k, eta_y, eta_z, rho, t):
     k = min(k, m)
     sizes = {"vocab_size": m, "n_classes": k}
@@ -74,11 +74,9 @@ def test_growth_of_distinct_tokens(run):
 
 
 FLOWS = [
-    (10, 1000, 1.0, 0.5, 0.15, 700.0),
     (2, 2, 0.1, 3.0, 0.7, 1e3),
     (10, 10, 1.0, 0.01, 0.15, 300.0),
     (3, 10**6, 20.0, 5.0, 2.0, 1e5),
-    (50, 5000, 5.0, 0.05, 0.02, 1e5),
 ]
 
 
