@@ -222,15 +222,15 @@ def test_the_second_order_equation_without_noise_is_gradient_descent(decoder):
 @pytest.mark.slow
 @pytest.mark.parametrize(("decoder", "length"), [("full", 80), ("modified", None)])
 def test_its_law_is_that_of_sgd(decoder, length):
-    """Mean and spread of z over 200 runs each after 8 steps: false alarms below 1e-3, all entries together.
+    """Mean and spread of z over 200 runs each after 4 steps: false alarms below 1e-3, all entries together.
 
     What is of second order in 1/T is far below the errors allowed; with steps of dt = 1, as in Euler's scheme, moments
     of first and second order in eta are SGD's own.
     """
     own = {"eta_y": 0.5, "eta_z": 0.5, "batch_size": 4, "length": length, "decoder": decoder}
-    runs = [(CLASSES, {**own, "steps": 8, "momentum": 0.0, "seed": seed}) for seed in range(200)]
+    runs = [(CLASSES, {**own, "steps": 4, "momentum": 0.0, "seed": seed}) for seed in range(200)]
     train = np.array(sgd_many(runs, observe=lambda outcome: outcome.layer.Z.ravel(), threads=1))
-    ends = [stochastic_flow(CLASSES, **own, t_end=8.0, n_times=2, seed=seed).final.Z.ravel() for seed in range(200)]
+    ends = [stochastic_flow(CLASSES, **own, t_end=4.0, n_times=2, seed=seed).final.Z.ravel() for seed in range(200)]
     diffused = np.array(ends)
     moving = train.std(axis=0) > 1e-6
     train, diffused = train[:, moving], diffused[:, moving]

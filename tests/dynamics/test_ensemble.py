@@ -385,6 +385,7 @@ def test_a_folder_is_taken_up_where_it_was_left(tmp_path, monkeypatch):
         gradient_flow_ensemble(grid(), t_end=10.0, path=tmp_path / "other")
 
 
+@pytest.mark.slow
 @Limits(members=4)
 def test_whatever_happens_to_the_files_of_a_folder_is_noticed_and_computed_again(tmp_path):
     """Damages by accident, missing files, and those of another ensemble; a marker that is one is believed."""

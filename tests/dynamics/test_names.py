@@ -162,7 +162,7 @@ def test_symmetric_classes_keep_names_of_all_tokens():
 
 def test_simulators_besides():
     data = classes(**NAMED)
-    walked = stochastic_flow(data, eta_y=1.0, eta_z=0.5, t_end=2.0, batch_size=8, length=8, dt=0.5)
+    walked = stochastic_flow(data, eta_y=1.0, eta_z=0.5, t_end=0.5, batch_size=8, length=8, dt=0.5)
     assert walked.dataset["token_name"].values.tolist() == WORDS
     spread = noise.linear_noise(data, eta_y=0.1, eta_z=0.1, steps=[2])
     assert spread["token_name"].values.tolist() == WORDS * 2

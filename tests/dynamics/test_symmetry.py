@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import reference
 import strategies
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dynamics import Bags, Layer, Limits, Objective, SequenceClasses, Solver, Trajectory, gradient_flow
@@ -89,7 +89,6 @@ def test_the_reduced_flow_is_the_whole_flow(data, decoder):
 
 
 @given(symmetric_bags(), decoders, strategies.SEEDS)
-@settings(max_examples=20)
 def test_names_do_not_matter(data, decoder, seed):
     """Neither for what is found, nor for the result."""
     rng = np.random.default_rng(seed)
