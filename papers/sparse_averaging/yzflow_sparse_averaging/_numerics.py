@@ -1,8 +1,8 @@
-"""Scores of queries and keys and their softmax, in floating point and exactly, for `attention_unit`."""
+"""Numbers of `attention_unit`: checks, scores of queries and keys, and their softmax, in floating point and exactly."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 
 import numpy as np
@@ -26,6 +26,30 @@ def numbers(name: str, value) -> np.ndarray:
     if array.ndim < 2 or 0 in array.shape:
         raise checks.reject(name, "have at least two axes, none of them empty", f"shape {array.shape}")
     return array
+
+
+def tokens(X) -> np.ndarray:
+    X = checks.finite_array("X", X)
+    if X.ndim < 2 or 0 in X.shape:
+        raise checks.reject("X", "have the axes (.., token, number), none of them empty", f"shape {X.shape}")
+    return X
+
+
+def matrix(name, value) -> np.ndarray:
+    array = checks.finite_array(name, value, ndim=2)
+    if 0 in array.shape:
+        raise checks.reject(name, "have at least one row and one column", f"shape {array.shape}")
+    array.flags.writeable = False
+    return array
+
+
+def mapped(name: str, function: Callable, X: np.ndarray, width: int | None) -> np.ndarray:
+    """``function(X)``, seen to be finite and of one row of ``width`` numbers a token."""
+    out = numbers(name, function(X))
+    if out.shape[:-1] != X.shape[:-1] or (width is not None and out.shape[-1] != width):
+        expected = (*X.shape[:-1], "any" if width is None else width)
+        raise checks.reject(name, f"return an array of shape {expected}", f"shape {out.shape}")
+    return out
 
 
 def to_float(name: str, array: np.ndarray) -> np.ndarray:

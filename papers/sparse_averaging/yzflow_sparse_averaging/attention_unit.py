@@ -231,7 +231,7 @@ class AttentionUnit(Frozen):
         scale: float = 1.0,
         precision: Precision | None = None,
     ) -> None:
-        Q, K, V = (_matrix(name, value) for name, value in (("Q", Q), ("K", K), ("V", V)))
+        Q, K, V = (_numerics.matrix(name, value) for name, value in (("Q", Q), ("K", K), ("V", V)))
         if phi is not None:
             checks.function("phi", phi)
         for name, matrix, shape in (("K", K, Q.shape), ("V", V, (Q.shape[0], V.shape[1]))):
@@ -282,24 +282,24 @@ class AttentionUnit(Frozen):
 
     def queries(self, X: ArrayLike) -> np.ndarray:
         """Queries of the tokens, (.., N, m), before scale and rounding."""
-        return _mapped("query", self._query, _tokens(X), self.embedding_dim)
+        return _numerics.mapped("query", self._query, _numerics.tokens(X), self.embedding_dim)
 
     def keys(self, X: ArrayLike) -> np.ndarray:
         """Keys of the tokens, (.., N, m), before rounding."""
-        return _mapped("key", self._key, _tokens(X), self.embedding_dim)
+        return _numerics.mapped("key", self._key, _numerics.tokens(X), self.embedding_dim)
 
     def values(self, X: ArrayLike) -> np.ndarray:
         """Values of the tokens, (.., N, d'), before rounding."""
-        return _mapped("value", self._value, _tokens(X), None)
+        return _numerics.mapped("value", self._value, _numerics.tokens(X), None)
 
     def attention(self, X: ArrayLike) -> np.ndarray:
         """Attention of each token on each, (.., N, N)."""
-        X = _tokens(X)
+        X = _numerics.tokens(X)
         return attention_weights(self.queries(X), self.keys(X), scale=self.scale, precision=self.precision)
 
     def __call__(self, X: ArrayLike) -> np.ndarray:
         """f(X): (.., N, d') from tokens (.., N, d_0)."""
-        X = _tokens(X)
+        X = _numerics.tokens(X)
         return attend(self.queries(X), self.keys(X), self.values(X), scale=self.scale, precision=self.precision)
 
 
@@ -361,16 +361,16 @@ class TensorAttentionUnit(Frozen):
 
     def queries(self, X: ArrayLike) -> np.ndarray:
         """Queries of the tokens, (.., N, m), before scale and rounding."""
-        return _mapped("query", self._query, _tokens(X), self.embedding_dim)
+        return _numerics.mapped("query", self._query, _numerics.tokens(X), self.embedding_dim)
 
     def keys(self, X: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """Both sets of keys of the tokens, (.., N, m) each, before rounding."""
-        first, second = (_mapped("keys", key, _tokens(X), self.embedding_dim) for key in self._keys)
+        first, second = (_numerics.mapped("keys", key, _numerics.tokens(X), self.embedding_dim) for key in self._keys)
         return first, second
 
     def values(self, X: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """Both sets of values of the tokens, (.., N, d') each, before rounding."""
-        first, second = (_mapped("values", value, _tokens(X), None) for value in self._values)
+        first, second = (_numerics.mapped("values", value, _numerics.tokens(X), None) for value in self._values)
         return first, second
 
     def _maps(self, X):
@@ -392,11 +392,11 @@ class TensorAttentionUnit(Frozen):
 
     def attention(self, X: ArrayLike) -> np.ndarray:
         """Attention of each token on each pair, (.., N, N, N)."""
-        return self._attention(*self._maps(_tokens(X)))
+        return self._attention(*self._maps(_numerics.tokens(X)))
 
     def __call__(self, X: ArrayLike) -> np.ndarray:
         """f(X): (.., N, d') from tokens (.., N, d_0)."""
-        X = _tokens(X)
+        X = _numerics.tokens(X)
         query, keys, scale = self._maps(X)
         v, w = (self.precision.apply("value", _numerics.to_float("values", values)) for values in self.values(X))
         out = [
@@ -425,7 +425,7 @@ class MultiHeadLayer(Frozen):
 
     def __call__(self, X: ArrayLike) -> np.ndarray:
         """L(X), of the shape of X."""
-        X = _tokens(X)
+        X = _numerics.tokens(X)
         total = X
         for number, head in enumerate(self.heads):
             out = checks.array("heads", head(X))
@@ -465,12 +465,12 @@ class Transformer(Frozen):
 
     def __call__(self, X: ArrayLike) -> np.ndarray:
         """T(X): (.., N, d_out) from tokens (.., N, d_0)."""
-        X = _tokens(X)
+        X = _numerics.tokens(X)
         for number, phi in enumerate(self.maps):
             if number > 0:
                 X = self.layers[number - 1](X)
             if phi is not None:
-                X = _tokens(_mapped(f"maps[{number}]", phi, X, None))
+                X = _numerics.tokens(_numerics.mapped(f"maps[{number}]", phi, X, None))
         return X
 
 
@@ -478,35 +478,11 @@ def _optional(name: str, value, kind: type):
     return None if value is None else checks.instance(name, value, kind, rule=f"be None or a {kind.__name__}")
 
 
-def _tokens(X) -> np.ndarray:
-    X = checks.finite_array("X", X)
-    if X.ndim < 2 or 0 in X.shape:
-        raise checks.reject("X", "have the axes (.., token, number), none of them empty", f"shape {X.shape}")
-    return X
-
-
-def _matrix(name, value) -> np.ndarray:
-    matrix = checks.finite_array(name, value, ndim=2)
-    if 0 in matrix.shape:
-        raise checks.reject(name, "have at least one row and one column", f"shape {matrix.shape}")
-    matrix.flags.writeable = False
-    return matrix
-
-
 def _projection(matrix: np.ndarray, phi: Callable | None) -> Callable:
     def project(X):
-        features = X if phi is None else _mapped("phi", phi, X, matrix.shape[0])
+        features = X if phi is None else _numerics.mapped("phi", phi, X, matrix.shape[0])
         if features.shape[-1] != matrix.shape[0]:
             raise checks.reject("X", f"have {matrix.shape[0]} numbers a token", features.shape[-1])
         return features @ matrix
 
     return project
-
-
-def _mapped(name: str, function: Callable, X: np.ndarray, width: int | None) -> np.ndarray:
-    """``function(X)``, seen to be finite and of one row of ``width`` numbers a token."""
-    out = _numerics.numbers(name, function(X))
-    if out.shape[:-1] != X.shape[:-1] or (width is not None and out.shape[-1] != width):
-        expected = (*X.shape[:-1], "any" if width is None else width)
-        raise checks.reject(name, f"return an array of shape {expected}", f"shape {out.shape}")
-    return out
