@@ -22,7 +22,7 @@ def calls():
     }  # fmt: skip
     recorder = watched_layers.watched(trained, length=8, n=4, steps=2)
     return {
-        "recorder.watch": (yzflow_watch.watch, watching | {"path": None, "every": "log", "parts": None,
+        "watching.watch": (yzflow_watch.watch, watching | {"path": None, "every": "log", "parts": None,
                                                             "resume_at": None}),
         "checkpoints.watch_checkpoints": (yzflow_watch.watch_checkpoints, {
             "checkpoints": {2: trained, 5: lambda: trained}, **{name: value for name, value in watching.items()

@@ -11,8 +11,9 @@ from typing import Any
 
 from dynamics.support import checks
 from yzflow_watch.kinds_of_models import adapter_of
-from yzflow_watch.recorder import Recorder, watch
+from yzflow_watch.recorder import Recorder
 from yzflow_watch.recording import Recording
+from yzflow_watch.watching import watch
 
 __all__ = ["watch_checkpoints"]
 
