@@ -1,4 +1,4 @@
-"""How often the entropy turns: by routes that share no formula with the proofs, and by balls."""
+"""Number of turns of the entropy, by routes that share no formula with the proofs, and by ball arithmetic."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def closeness(mu):
 
 
 def turns(mu, copies):
-    """Signs of the entropy's rate in order, each entry so often, by the share of each in the sum over entries."""
+    """Signs of the entropy's rate in order, for entries mu with given numbers of copies."""
     mu, copies = np.asarray(mu, float), np.asarray(copies, float)
     x = np.array([closeness(float(size)) for size in mu])
     v = mu[:, None] * -np.expm1(-x)
@@ -54,7 +54,7 @@ def test_two_sizes_turn_once_and_where_their_speeds_are_level():
         assert turns(mu, copies) == [-1, 1]
         when = formulas.level_time(*mu)
         assert when == pytest.approx(formulas.level_time(-mu[1], mu[0]))
-    # By balls, which know of no pairs: in two entries or more, as many as there are of each.
+    # By balls, without the argument on pairs, for given numbers of copies of two sizes.
     for mu in ([2.0, 1.0, 1.0, 1.0], [2.5, 2.5, 2.0], [0.5, 3.0]):
         when = formulas.level_time(min(mu), max(mu))
         turn = turning_point(mu, between=(0.8 * when, 1.2 * when))
@@ -70,12 +70,12 @@ def test_it_falls_before_the_first_level_time_and_rises_after_the_last():
         pairs = [formulas.level_time(mu[j], mu[k]) for j in range(4) for k in range(j)]
         times = np.array([0.3, 0.9, 0.999]) * min(pairs)
         late = np.array([1.001, 1.1, 1.5]) * max(pairs)
-        # Without zeros it rises where R > 0, and the rate itself says the same.
+        # Without zeros it rises where R > 0; the rate itself agrees.
         assert (formulas.rising_zeros(mu, times) < 0).all() and (formulas.rising_zeros(mu, late) > 0).all()
 
 
 def test_three_entries_turn_three_times_in_balls():
-    """No zeros, and two entries that are near each other; the turns are proved, each the only one in its bracket."""
+    """No zeros, and two entries near each other; each turn is proved to be the only one in its bracket."""
     mu = list(measures.THREE_TURNS)
     points = [
         turning_point(mu, between=between, rising=rising)
@@ -89,7 +89,7 @@ def test_three_entries_turn_three_times_in_balls():
 
 
 def test_a_new_entry_adds_two_turns():
-    """As the proof builds it: many copies, and one entry that is far larger and has a small share."""
+    """The construction of the proof: many copies, and a far larger entry with a small share."""
 
     def beside(mu, copies, new, lift):
         many = new**2 / 2 * math.exp(new**2 / 2) / (lift * sum(copies))
@@ -99,19 +99,19 @@ def test_a_new_entry_adds_two_turns():
     three = beside(*once, 4.0, 0.1)
     five = beside(*three, 8.0, 0.03)
     assert [turns(*case) for case in (once, three, five)] == [[-1, 1], [-1, 1] * 2, [-1, 1] * 3]
-    # One that lifts the mean too far adds none.
+    # An entry that lifts the mean too far adds no turn.
     assert turns(*beside(*three, 8.0, 3.0)) != [-1, 1] * 3
 
 
 @pytest.mark.parametrize("mu", [(2.5, 2.0), (2.0, 1.0), (2.6, 2.6, 2.4), (3.0, 2.0, 1.0)])
 def test_the_least_number_of_zeros_that_never_lets_it_rise(mu):
-    """Just below it rises for a while, though it falls in the end; just above it falls at all times."""
+    """Just below the number, the entropy rises for a while but falls in the end; just above, it always falls."""
     some, never = formulas.turning_zeros(mu)
     most = formulas.rising_zeros(mu)
     assert some < most < never
     sizes, copies = np.unique(mu, return_counts=True)
     below, above = (turns([1e-9, *sizes], [zeros, *copies]) for zeros in (0.999 * most, 1.001 * most))
-    # An entry of 1e-9 stands for zeros until the others have stopped, and rises then.
+    # An entry of 1e-9 acts as zeros until the others have stopped, and rises then.
     assert below[:3] == [-1, 1, -1] and above[:2] in ([-1], [-1, 1]) and len(above) < len(below)
     assert formulas.rising_zeros([*mu, 0.0, 0.0]) == most
     assert formulas.rising_zeros(mu, [60.0])[0] == pytest.approx(some, rel=1e-6)

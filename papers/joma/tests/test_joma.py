@@ -1,4 +1,4 @@
-"""JoMA from outside: every part of the paper, its numbers, routes of their own, and what it may import."""
+"""JoMA from outside: every part of the paper, its numbers by independent routes, and its imports."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_only_public_names_are_imported():
 @pytest.mark.parametrize("attention", ATTENTIONS)
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_the_flow_is_the_gradient(attention, activation):
-    """Central differences of the log-likelihood, by a route that shares no backward pass."""
+    """Central differences of the log-likelihood, which share no backward pass with the flow."""
     flow = _flow(attention, activation)
     rng = np.random.default_rng(5)
     state = {k: np.asarray(v) + 0.2 * rng.standard_normal(v.shape) for k, v in flow.initial.items()}
@@ -102,7 +102,7 @@ def test_what_survives():
 
 @pytest.mark.parametrize("name", ["linear", "exp"])
 def test_what_is_conserved_drifts_by_the_order_of_the_steps(name):
-    """Euler's steps keep it to their own order, also where units are rectified; another factor is not kept."""
+    """Euler steps keep the invariant to their own order, even with rectified units; another factor is not kept."""
     setting = trained_classes("relu")
     drifts = []
     for rate in (0.02, 0.01):
@@ -209,7 +209,7 @@ def _flows(setting, level):
 
 
 def test_claims_in_balls():
-    """They hold to the end of what is simulated; a wrong Delta is refuted at once, a wrong sign where it turns."""
+    """Claims hold to the end of the simulation; a wrong Delta is refuted at once, a wrong sign at the turn."""
     assert _decided(enclosed.linear_form, LINEAR).value is True
     wrong = _decided(enclosed.linear_form, LINEAR, delta=(1.0, 0.6, 0.3, 0.1001))
     assert wrong.value is False and wrong.reached == 0.0
@@ -245,7 +245,7 @@ def test_where_it_turns(mu, turns):
 
 @pytest.mark.parametrize("mu", [(2.0, 1.0), (1.5, 1.0), (2.5, 2.0, 1.0), (1.0, 0.5)])
 def test_zeros_decide_how_it_ends(mu):
-    """The rate of the entropy on ln(1/delta), which keeps its digits late, just below and above the number of zeros."""
+    """The rate of the entropy just below and above the number of zeros; ln(1/delta) keeps its digits at late times."""
     mu = np.array(mu)
     some, never = formulas.turning_zeros(mu)
     assert 0 < some < never
@@ -264,13 +264,13 @@ def test_zeros_decide_how_it_ends(mu):
     below, above, many = (signs(zeros) for zeros in (math.ceil(some) - 1, math.floor(some) + 1, math.ceil(never)))
     assert below[0] == above[0] == -1 and below[-1] == 1 and above[-1] == -1
     assert (many == -1).all()
-    # The two criteria for the end are one.
+    # The two criteria for the end agree.
     for zeros in (math.ceil(some) - 1, math.floor(some) + 1):
         assert formulas.turns([*mu, *[0.0] * zeros]) is (zeros < some)
 
 
 def test_sparse_dense_and_sparse_again_in_balls():
-    """More zeros than let the entropy rise in the end, and two turns that are proved."""
+    """Too many zeros for a rise in the end, and two proved turns."""
     mu = list(measures.SPARSE_AGAIN)
     some, never = formulas.turning_zeros(mu)
     assert some < mu.count(0.0) < never and formulas.turns(mu) is False
@@ -282,7 +282,7 @@ def test_sparse_dense_and_sparse_again_in_balls():
 
 
 def test_the_drift_of_softmax_is_below_its_bound():
-    """Without the hypothesis: what moves is the covariance of attention with the pull, by its integral in time."""
+    """Without the hypothesis, the drift is the integral of the covariance of attention with the pull."""
     for seed in range(3):
         setting = random_contexts("drawn", 40, 6, 4, seed=seed, activation="softplus")
         flow = setting.flow("softmax")
@@ -336,7 +336,7 @@ def test_the_finding_s_page_is_what_its_runs_give():
 
 
 def test_training_turns_and_does_not_by_another_solver():
-    """A run that turns, by scipy's LSODA; and one of classes, which does not."""
+    """By scipy's LSODA: a run that turns, and a run of classes that does not."""
     for setting, turns in ((settings(quick=True)[0], True), (trained_classes("softplus"), False)):
         flow = setting.flow("softmax")
         shapes = {name: value.shape for name, value in flow.initial.items()}

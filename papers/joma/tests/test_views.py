@@ -1,4 +1,4 @@
-"""JoMA's pages compute for their sliders what the program beside them computes in Python."""
+"""JoMA's pages compute the same curves for their sliders as the Python program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JoMA as a rival on trainings that others run: its closed form by another solver, and a training it is true of."""
+"""JoMA's forecasts for other trainings: its closed form by another solver, and a training that is its own flow."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SHARES = np.array([[0.3, 0.25, 0.2, 0.2, 0.05, 0.0], [0.0, 0.05, 0.05, 0.25, 0.4
 
 
 class Reduced:
-    """Attention along the reduced flow by scipy, at so many units of time a step, as a model."""
+    """A model with attention along the reduced flow, by scipy, with some units of time per step."""
 
     def __init__(self, size, unit, length=4000, n=30):
         rng = np.random.default_rng(0)
@@ -65,7 +65,7 @@ def test_weights_by_scipy():
 
 
 def test_a_training_that_is_its_reduced_flow_is_foreseen():
-    """The turn of the whole recording, from a past that ends before it."""
+    """Forecast of the turn from a recording that ends before it."""
     whole = recorded(2.5, 0.004, 1500)
     steps, entropy = whole.steps, whole.dataset["entropy"].values[:, 0, 0]
     least = steps[entropy.argmin()]
@@ -84,7 +84,7 @@ def test_a_training_that_is_its_reduced_flow_is_foreseen():
     assert ((foreseen["rises"].values[0, 0] > 0.5) == (change > 0))[known].all()
     assert np.nanargmax(foreseen["leads"].values[0, 0], axis=1).tolist() == np.nanargmax(gain[-1], axis=1).tolist()
     assert float(foreseen["sparser"][0, 0]) == pytest.approx(0.9)
-    # After the turn it says that attention gets denser.
+    # After the turn the forecast is denser attention.
     assert float(RIVAL.predict(whole)["sparser"][0, 0]) == pytest.approx(0.1)
 
 
