@@ -41,7 +41,7 @@ EXACT = "closed form"
 def afresh(monkeypatch):
     """Fewer cases for the dear checks; what one keeps from call to call must not outlive a mistake."""
     monkeypatch.setattr(measures, "SILENT_RUN", (DyckLanguage(2, 2), DyckLanguage(2, 3)))
-    monkeypatch.setattr(measures_of_pruning, "_PAIRS", ((0, 1, 50.0, 8, 0),))
+    monkeypatch.setattr(measures_of_pruning, "_PAIRS", ((0, 1, 0.2, 0, 0), (1, 1, 50.0, 8, 0)))
     monkeypatch.setattr(measures_of_pruning, "_SEEDS", 3)
     monkeypatch.setattr(measures_of_pruning, "_HIDDEN", 4)
     yield
