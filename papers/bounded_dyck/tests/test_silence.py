@@ -43,13 +43,13 @@ def written_layer(language, silent):
     return Layer(Z, np.zeros((V.shape[1], language.n_brackets)), V)
 
 
-@pytest.mark.parametrize(("k", "depth"), [(2, 1), (3, 3), (2, 5)])
+@pytest.mark.parametrize(("k", "depth"), [(2, 1), (2, 3), (3, 3), (2, 5), (4, 2)])
 def test_the_layer_of_the_proof_is_right_exactly_for_the_sets_of_the_rule(k, depth):
     """Random sets of pairs of languages beyond those of the check, and two prefixes that refute each other set."""
     language, rng = DyckLanguage(k, depth), np.random.default_rng(k + 10 * depth)
     bags = language.sample(40, max_length=300, rng=rng)
     seen = set()
-    for _ in range(30):
+    for _ in range(60):
         pairs = [(i, level) for i in range(k) for level in range(1, depth + 1)]
         chosen = [pair for pair in pairs if rng.random() < rng.choice([0.1, 0.3])]
         layer = written_layer(language, chosen)
