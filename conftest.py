@@ -67,7 +67,7 @@ def pytest_collect_file(file_path, parent):
 # What is traced with ``--cov``: the tests of the simulators and of the theory, but those of proofs, since SymPy crawls
 # under a tracer.
 _TRACED = ("tests/dynamics", "tests/theory")
-_NOT_TRACED = ("tests/theory/test_symbolic.py",)
+_NOT_TRACED = ("tests/theory/scan_and_snap/test_proofs.py",)
 # Files that took longest in a run of all tests, or compile most, about in that order.
 _LONGEST = (
     "tests/docs/test_docs.py",
@@ -81,9 +81,8 @@ _LONGEST = (
     "tests/yzflow/pages/explorer/test_access.py",
     "studies/yzflow_studies/precise_dyck/test_study.py",
     "tests/yzflow/sweeps/test_killed.py",
-    "tests/theory/test_symbolic.py",
+    "tests/theory/scan_and_snap/test_proofs.py",
     "tests/dynamics/test_layer_parts.py",
-    "tests/theory/scan_and_snap/test_clauses.py",
     "tools/enclose/tests/test_game.py",
     "tests/yzflow/test_damaged_files.py",
     "studies/yzflow_studies/paper_rates/test_study.py",

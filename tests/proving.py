@@ -1,5 +1,7 @@
 """Tests of a paper's proofs: each holds, and each refutes the mistakes of ``mistakes.py`` beside the paper's tests."""
 
+import functools
+import inspect
 import re
 import runpy
 from collections import Counter
@@ -13,12 +15,43 @@ from theory.trust import Trust
 from yzflow.testing import check_paper
 
 
+def fresh(found):
+    """What a part of a proof returned, in mappings that a caller may add to."""
+    if type(found) is tuple:
+        return tuple(map(fresh, found))
+    return type(found)(found) if type(found) in (dict, list) else found
+
+
+def once(part_of_proof):
+    """A function that derives once for each set of claims: a mistake leaves most parts of a proof as they are."""
+    known = functools.lru_cache(maxsize=None, typed=True)(part_of_proof)
+
+    @functools.wraps(part_of_proof)
+    def derived_once(*claims, **options):
+        try:
+            return fresh(known(*claims, **options))
+        except TypeError:  # of a matrix, which has no hash, or the part's own, which comes again
+            return part_of_proof(*claims, **options)
+
+    return derived_once
+
+
+def derive_parts_once(module):
+    """Makes the parts of a module's proof remember what they derived; the claims themselves stay as they are."""
+    claims = inspect.signature(module.derive).parameters
+    for name, function in list(vars(module).items()):
+        if inspect.isfunction(function) and function.__module__ == module.__name__ and name not in {"derive", *claims}:
+            setattr(module, name, once(function))
+
+
 class Proofs:
     """The proofs of a paper and its mistakes; ``long`` names proofs of which a false variant takes half a second."""
 
     def __init__(self, paper, folder, *, long=()):
         given = runpy.run_path(str(Path(folder) / "mistakes.py"))
         self.paper, self.mistakes, self.long = paper, given["MISTAKES"], long
+        for module in {module for module, _, _ in self.mistakes.values()}:
+            derive_parts_once(module)
         # Those of a package alone: others may add proofs to a paper.
         packages = {module.__package__ for module, _, _ in self.mistakes.values()}
         proofs = paper.proofs.items()
@@ -67,9 +100,13 @@ class Proofs:
         assert not {str(each.label) for each in indices} & {str(each.upper) for each in indices}
 
     def check_refutes(self, mistake):
+        """The expressions that do not vanish under a mistake."""
         module, claims, expected = self.mistakes[mistake]
         # Only the entries that the mistake belongs to: to decide them all takes long and says less.
-        assert part(module.derive, expected)(**claims).failures()
+        derivation = part(module.derive, expected)(**claims)
+        failures = derivation.failures()
+        assert failures
+        return [derivation.vanishing[name] for name in failures if name in derivation.vanishing]
 
     def check_all_have_mistakes(self):
         assert {module.__name__.split(".")[-1] for module, _, _ in self.mistakes.values()} == set(self.modules)

@@ -1,9 +1,5 @@
 """Sums over symbolic sizes: the normal form has the value of what it came from, and refuses what is false."""
 
-import doctest
-import runpy
-from pathlib import Path
-
 import mpmath
 import numpy as np
 import pytest
@@ -12,11 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sympy import KroneckerDelta
 
-import theory.symbolic.indexed
 from theory.symbolic import decide
 from theory.symbolic.decide import vanishes
-from theory.symbolic.indexed import chosen, contract, entries, index, is_indexed, plain, size, total, value_at
-from theory.symbolic.model import Even
+from theory.symbolic.indexed import chosen, contract, entries, index, plain, size, total, value_at
 
 M, K, L = size("M"), size("K"), size("L")
 a, b, c = entries("a"), entries("b"), entries("c")
@@ -157,18 +151,6 @@ def test_values_are_those_of_explicit_sums():
     assert found == pytest.approx(vector @ matrix @ vector, rel=1e-13)
 
 
-def test_matrices_that_treat_all_classes_alike_multiply_and_invert_as_sums_do():
-    i, g, h, f, e = index("i", K), *sp.symbols("g h f e", positive=True)
-    first, second = Even(g, h, K), Even(f, e, K)
-
-    def entry(matrix, row, column):
-        return matrix.diagonal * KroneckerDelta(row, column) + matrix.ones
-
-    assert vanishes(total(entry(first, n, i) * entry(second, i, o), i) - entry(first * second, n, o))
-    assert vanishes(total(entry(first, n, i) * entry(first.inverse(), i, o), i) - KroneckerDelta(n, o))
-    assert not vanishes(total(entry(first, n, i) * entry(second, i, o), i) - entry(first + second, n, o))
-
-
 def test_what_it_cannot_read_is_refused():
     with pytest.raises(ValueError, match="`expression` must have no index in an exponent"):
         contract(total(2 ** a[j], j))
@@ -182,29 +164,3 @@ def test_matrix_symbols():
     assert vanishes(G * (one - (one - G.I)) * x - x)
     assert not vanishes(G * (one + (one - G.I)) * x - x)
     assert not vanishes(G * x - G.T * x)
-
-
-def test_documented_example():
-    assert doctest.testmod(theory.symbolic.indexed).failed == 0
-    assert doctest.testmod(theory.symbolic.indexed).attempted > 0
-
-
-MISTAKES = runpy.run_path(str(Path(__file__).parent / "scan_and_snap" / "mistakes.py"))["MISTAKES"]
-GENERAL = ("lemma1", "lemma2", "lemma3", "lemma4", "invariants", "theorem1", "theorem2", "theorem5", "corollary2")
-
-
-def test_mistakes_in_what_is_for_all_sizes_are_refuted_at_some_and_not_only_undecided():
-    refuted = set()
-    for name, (module, claims, beginning) in MISTAKES.items():
-        proof = module.__name__.split(".")[-1]
-        if proof not in GENERAL:
-            continue
-        for key, one in module.derive(**claims).vanishing.items():
-            if not (key.startswith(beginning) and is_indexed(one)):
-                continue
-            if decide._differs_at_sizes(one):
-                refuted.add((proof, name))
-            else:
-                assert vanishes(one), (name, key)
-    assert {proof for proof, _ in refuted} == set(GENERAL)
-    assert len(refuted) >= 20

@@ -7,8 +7,8 @@ from proving import Proofs
 from theory.papers import papers
 
 PAPER = papers()["scan_and_snap"]
-# Left to other tests of ours: proofs and mistakes `tests/theory/test_symbolic.py`, as in the distribution that adds
-# proofs to the paper, figures those of the paper, audits and pages of all statements `test_audit.py` and
+# Left to other tests of ours: proofs and mistakes `tests/theory/scan_and_snap/test_proofs.py`, as in the distribution
+# that adds proofs to the paper, figures those of the paper, audits and pages of all statements `test_audit.py` and
 # `test_statement_pages.py`.
 ELSEWHERE = ("proof: ", "mistake: ", "every proof has a mistake", "figure: ", "checks: ", "page: ")
 PROOFS = Proofs(PAPER, ROOT / "tests" / "theory" / PAPER.slug)

@@ -84,6 +84,15 @@ def test_a_wrong_claim_turns_its_clause_red_and_no_other(number, clause, claims)
     assert failing == {clause}
 
 
+def test_a_statement_with_an_argued_clause_is_not_called_proved():
+    by_name = {clause.name: clause for clause in REGISTER["Scan and Snap: Late attention"].clauses}
+    assert by_name["K < M, the next orders"].prove is None and by_name["K < M, the next orders"].argued
+    assert by_name["K < M, from starts in between"].prove is None and by_name["K < M, from starts in between"].checks
+    law = by_name["K < M, where the logit falls from some time on"]
+    assert r"\text{ for } t > t_1:" in law.formula and law.prove().claim.scope == {} and law.prove().prose
+    assert by_name["K = M"].prove().claim.scope == {} and not by_name["K = M"].argued
+
+
 def test_an_audit_says_whose_code_made_it():
     """That of the paper's own statements alone names no code besides the core's."""
     ours = yz.audit(["Scan and Snap: Transition time"], quick=True).environment()

@@ -106,11 +106,6 @@ MISTAKES = {
         {"border": lambda m, p, squared: m * p**2 - (1 - squared)},
         "beta: by shares",
     ),
-    "lemma1: sign of the decoder": (
-        lemma1,
-        {**GENERAL, "decoder_rate": lambda *a: -lemma1.decoder_rate(*a)},
-        "dJ/dY",
-    ),
     "lemma1: no projection": (lemma1, {**GENERAL, "attention_rate": no_projection}, "dJ/dZ"),
     "lemma1: bag form without the projection": (
         lemma1,
@@ -122,11 +117,6 @@ MISTAKES = {
         {**GENERAL, "decoder_rate": lambda f, r, j, k: r(j) * f(k)},
         "dJ/dY",
     ),
-    "lemma1: norm squared": (
-        lemma1,
-        {**GENERAL, "attention_rate": lambda *a: lemma1.attention_rate(*a) / a[3]},
-        "dJ/dZ",
-    ),
     "invariants: weighted sum": (invariants, {"conserved": weighted_sum}, "row of Y"),
     "invariants: weighted sum of attention": (invariants, {"conserved": weighted_sum}, "row of Z"),
     "invariants: sum of all but one": (invariants, {"conserved": all_but_one}, "row of Z"),
@@ -135,14 +125,12 @@ MISTAKES = {
         {"attention": lambda p, z, j: lemma2.attention(lambda l: sp.Integer(1), z, j)},
         "limit of the attention",
     ),
-    "lemma2: sum of all tokens for the norm": (lemma2, {"feature": lemma2.attention}, "limit of the feature"),
     "lemma2: sign of z": (
         lemma2,
         {"feature": lambda p, z, j: lemma2.feature(p, lambda l: -z(l), j)},
         "limit of the feature",
     ),
     "lemma3: E' by -E'": (lemma3, {"correction": lambda G: -lemma3.correction(G)}, "F^T (f_n"),
-    "lemma3: E' by E": (lemma3, {"correction": lambda G: G - sp.Identity(G.rows)}, "F^T (f_n"),
     "lemma3: index": (lemma3, {"update": lambda j, n, r: r - lemma3.update(j, n, r)}, "dJ/dW"),
     "lemma3: every row moves": (lemma3, {"update": lambda j, n, r: r}, "dJ/dW"),
     "lemma5: (36) as printed": (
@@ -152,7 +140,6 @@ MISTAKES = {
     ),
     "lemma5: 1/M for 1/(M - 1)": (lemma5, {"residual": lambda m, h: m / (m + sp.exp(m * h))}, "residual"),
     "lemma5: half a step": (lemma5, {"step": lambda m, h, eta: lemma5.step(m, h, eta / 2)}, "step"),
-    "lemma6: constant": (lemma6, {"implicit": lambda *a: lemma6.implicit(*a) + 1}, "(45) at t = 0"),
     "lemma6: M + 1 for the constant": (lemma6, {"implicit": lambda *a: lemma6.implicit(*a) - a[0]}, "(45) at t = 0"),
     "lemma6: M for M - 1": (lemma6, {"rate": lambda m, h, eta: eta / (m + sp.exp(m * h))}, "(45) along (44)"),
     "lemma6: sign in omega": (
@@ -199,6 +186,17 @@ MISTAKES = {
         {"lower_excess": lambda m: 1 / (m * sp.log(m))},
         "omega_0: its M ln M",
     ),
+    "Lemma 9: constant 1": (
+        lemma8_9,
+        {"late_bound": lambda m, t: lemma8_9.late_bound(m, t) / 2},
+        "late: M - 1 + exp(x)",
+    ),
+    "Lemma 9: 3 is the least constant": (
+        lemma8_9,
+        {"late_bound": lambda m, t: 3 * lemma8_9.late_bound(m, t) / 2},
+        "late: constant reached",
+    ),
+    "Lemma 9: half the early bound": (lemma8_9, {"time_bound": lambda t: t / 2}, "gamma <= tau"),
     "theorem1: E' by -E'": (theorem1, {"correction": lambda G: -lemma3.correction(G)}, "g_n = F (I - E')"),
     "theorem1: E' by E": (theorem1, {"correction": lambda G: G - identity(G.rows)}, "Y = F G^{-1} W along a step"),
     "theorem1: E' by -E', written out": (theorem1, {"correction": lambda G: -lemma3.correction(G)}, "g_0, K = 2"),
@@ -212,6 +210,13 @@ MISTAKES = {
         theorem1,
         {"gamma": lambda m, h: theorem1.gamma(m, h) / (m - 1)},
         "W r_n",
+    ),
+    "Theorem 1(a): 1/sqrt(K - 3)": (theorem1, {"sharp_bound": lambda k: 1 / sp.sqrt(k - 3)}, "a row of K - 2"),
+    "Theorem 1(a): 1/K is the limit": (theorem1, {"sharp_bound": lambda k: 1 / k}, "star: sign changes"),
+    "Theorem 1(a): sign of q_0": (
+        theorem1,
+        {"xi_by_blocks": lambda a, b, q, t: theorem1.xi_by_blocks(a, -b, q, t)},
+        "xi",
     ),
     "theorem5: E' by -E'": (
         theorem5,
@@ -230,6 +235,12 @@ MISTAKES = {
         {"late_residual": lambda m, k, e, t: theorem5.late_residual(m, 1, e, t), "sizes": ()},
         "residual over",
     ),
+    "Theorem 5: 1/(1 + theta_n)": (theorem5, {"sizes": (), "theta": lambda own, mean: mean / own - 1}, "(70)"),
+    "Corollary 1: steps without K": (
+        theorem5,
+        {"sizes": (), "steps_needed": lambda k, eta, eps, m: theorem5.steps_needed(1, eta, eps, m)},
+        "(45) with both",
+    ),
     "remark2: the gap stays": (
         remark2,
         {"late_slope": lambda: sp.exp(remark2.X)},
@@ -240,6 +251,13 @@ MISTAKES = {
         {"early_lag": lambda m, x: remark2.early_lag(m, x) / 2},
         "early: the bound",
     ),
+    "Lemma 7 (a): the lag's increment doubled": (
+        remark2,
+        {"increment": lambda m, x, d: 2 * remark2.increment(m, x, d)},
+        "increment",
+    ),
+    "Lemma 7 (a): c = 1/3": (remark2, {"enough": lambda: sp.Rational(1, 3)}, "early: below"),
+    "Remark 2: the lag stays bounded": (remark2, {"late_slope": lambda: sp.Integer(0)}, "late: lag per margin"),
     "concentration: Remark 4 for every delta": (
         concentration,
         {"rounded_limit": lambda: sp.Integer(1)},
@@ -256,6 +274,25 @@ MISTAKES = {
         "Nbar rounded: one from",
     ),
     "concentration: (62) as printed": (concentration, {"residual_gap": lambda eta, d: eta * d / 3}, "(62): largest"),
+    "Lemma 10: N for N/2": (concentration, {"radius": lambda n, log: sp.sqrt(n * log)}, "(58) from Hoeffding"),
+    "Lemma 10: the second < from 8 on": (concentration, {"needed": lambda: sp.Integer(8)}, "second < of (58)"),
+    "Lemma 11: (61) halved": (concentration, {"growth_gap": lambda d, n: d / (2 * n)}, "(61): above"),
+    "Lemma 11: M/(M - 1) left out": (
+        concentration,
+        {"log_residual_gap": lambda m, eta, d: eta * d / 4},
+        "(62): the slope",
+    ),
+    "Lemma 11: late elasticity 1": (concentration, {"late_elasticity": lambda: sp.Integer(1)}, "late: elasticity"),
+    "Lemma 12: by Bernstein without its second term": (
+        concentration,
+        {"relative_bound": lambda k, n, log: sp.sqrt(2 * k * log / n)},
+        "Nbar rounded: what Bernstein",
+    ),
+    "Lemma 12: Bernstein with half the variance": (
+        concentration,
+        {"bernstein": lambda v, log: concentration.bernstein(v / 2, log)},
+        "Bernstein: the deviation",
+    ),
     "gram: (88), theta_n for theta_n'": (
         gram,
         {"beta": lambda a, b, t, e, n, o: gram.beta(a, b, lambda k: t(n), e, n, o)},
@@ -264,6 +301,25 @@ MISTAKES = {
     "gram: half the entries": (gram, {"entry_bound": lambda top: top / 2}, "Lemma 13"),
     "gram: E' by E, eigenvalues": (gram, {"corrected_eigenvalue": lambda value: value}, "(93): E_nn"),
     "gram: sign of the diagonal": (gram, {"diagonal": lambda a: a / (1 - a)}, "Lemma 16"),
+    "Lemma 14: 1 - lambda below": (gram, {"corrected_eigenvalue": lambda x: x / (1 - x)}, "Lemma 14"),
+    "Lemma 15: without 1 - lambda": (gram, {"correction_bound": lambda top, limit: top}, "Lemma 15: lambda_i < 0"),
+    "Lemma 17: the third power": (
+        gram,
+        {"sharp_difference_bound": lambda top: top**3 / (1 - top**2)},
+        "Lemma 17: sharp",
+    ),
+    "Lemma 17: any signs with the sharp bound": (
+        gram,
+        {"difference_bound": gram.sharp_difference_bound},
+        "Lemma 17: lambda_i < 0",
+    ),
+    "(86): sign": (gram, {"iota": lambda a, b, t, e, n: gram.iota(a, -b, t, e, n)}, "(86)"),
+    "(88) as printed": (
+        gram,
+        {"beta": lambda a, b, t, e, n, o: gram.beta(a, b, t, e, n, o) + 2 * b * (1 + t(o))},
+        "(88)",
+    ),
+    "(90): 1/K": (gram, {"off_bound": lambda k: 1 / k}, "(90)"),
     "lemma18: delta for delta/2": (
         lemma18,
         {"deviation": lambda d, n: lemma18.deviation(2 * d, n)},
@@ -274,7 +330,6 @@ MISTAKES = {
         {"rate": lambda own, both, b, g, p, m: lemma4.rate(own, both, b, g, lambda n: sp.Integer(1), m)},
         "zdot",
     ),
-    "lemma4: sign": (lemma4, {"rate": lambda *a: -lemma4.rate(*a)}, "zdot"),
     "lemma4: beta transposed": (
         lemma4,
         {"rate": lambda own, both, b, g, p, m: lemma4.rate(own, both, lambda n, o: b(o, n), g, p, m)},
@@ -312,7 +367,6 @@ MISTAKES = {
         "distinct token",
     ),
     "theorem3: chi^2": (theorem3, {"relative_gain": lambda r, chi: r * chi**2}, "(11) is conserved"),
-    "theorem3: 1/chi": (theorem3, {"relative_gain": lambda r, chi: r / chi}, "(11) is conserved"),
     "theorem3: 2 left out above": (
         theorem3,
         {"bounds": lambda f, b: (theorem3.bounds(f, b)[0], sp.exp(b))},
@@ -323,6 +377,11 @@ MISTAKES = {
         {"bounds": lambda f, b: (theorem3.bounds(2 * f, b)[0], theorem3.bounds(f, b)[1])},
         "lower bound",
     ),
+    "Theorem 3: B_n without the class probability": (
+        theorem3,
+        {"exponent_rate": lambda p, xi: xi},
+        "d ln chi/dB",
+    ),
     "theorem4: Gamma by nu without K": (
         theorem4,
         {"accumulated_by_ratio": lambda m, k, nu, h: theorem4.accumulated_by_ratio(m, 1, nu, h)},
@@ -332,11 +391,6 @@ MISTAKES = {
         theorem4,
         {"accumulated": lambda m, k, y, z, h: theorem4.accumulated(m, 1, y, z, h)},
         "Gamma",
-    ),
-    "theorem4: C_0 by C_0/2": (
-        theorem4,
-        {"speed_constant": lambda k, n, p: theorem4.speed_constant(k, n, p) / 2},
-        "C_0",
     ),
     "theorem4: C_0 as printed": (theorem4, {"speed_constant": lambda k, n, p: n**4 / k / p**4}, "C_0"),
     "theorem4: C_0 at the start without 1 + (M - 1) rho": (
@@ -360,14 +414,23 @@ MISTAKES = {
         "B(0) = 0",
     ),
     "theorem4: C_0/2 inside B": (theorem4, {"exponent": lambda g, c0: theorem4.exponent(g, c0 / 2)}, "dB/dt"),
-    "theorem4: zdot K times too large": (theorem4, {"common_logit": lambda b: -theorem4.K * b}, "dz/dt"),
     "theorem4: sign of z": (theorem4, {"common_logit": lambda b: b}, "dz/dt"),
-    "slowdown: Remark 1": (slowdown, {"sizes": (), "slowdown": lambda m, k, r: 1 - r}, "s, all K and M"),
-    "slowdown: rho'' form": (
-        slowdown,
-        {"sizes": (), "slowdown": lambda m, k, r: 1 / (1 + (m - k) * r / ((1 - r) * (1 + (k - 1) * r)))},
-        "s, all K and M",
+    "Theorem 4: branches are exact at their ends": (
+        theorem4,
+        {"branch_gaps": lambda: (sp.Integer(0), sp.Integer(0))},
+        "branches",
     ),
+    "Insight (b): B always grows with eta_Y": (
+        theorem4,
+        {"decoder_rate_sign": lambda m, x: (m - 1) * x},
+        "insight (b): elasticity",
+    ),
+    "(132): the condition as printed": (
+        theorem4,
+        {"late_margin": lambda k, nu: 1 / sp.sqrt(2 * nu)},
+        "(132)",
+    ),
+    "slowdown: Remark 1": (slowdown, {"sizes": (), "slowdown": lambda m, k, r: 1 - r}, "s, all K and M"),
     "slowdown: factor 1/K in the flows": (
         slowdown,
         {**SMALL, "slowdown": lambda m, k, r: slowdown.slowdown(m, k, r) / k},
@@ -382,6 +445,17 @@ MISTAKES = {
         slowdown,
         {"sizes": (), "first_correction": lambda m, k, r, e: slowdown.first_correction(m, k, r, e) * 2 / 3},
         "s_1, all K and M",
+    ),
+    "Slow-down: kappa for its square in s_inf": (
+        slowdown,
+        {
+            "sizes": (),
+            "late_ratio": lambda m, k, r: (
+                (k * (1 + (m - 1) * r) / (1 - r) + (2 * (1 + (m - 1) * r) / (1 - r) - 1) * (m - k))
+                / (m * (1 + (m - 1) * r) / (1 - r) * (1 + (k - 1) * r))
+            ),
+        },
+        "late: s_inf",
     ),
 }
 

@@ -1,209 +1,20 @@
-"""False variants of the statements of Scan and Snap: the proof, or the check, of each turns red.
+"""False variants of the statements of Scan and Snap: the check of each turns red, as proofs do in `mistakes.py`.
 
 A sign, a factor, an index or a hypothesis is wrong, or a bound is halved, or the paper's printed form is put in where
-it is wrong. `tests/theory/test_symbolic.py` has more of the first kind.
+it is wrong.
 """
 
-import dataclasses
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import sympy as sp
 
 from dynamics import SequenceClasses
-from theory import papers, statements
+from theory import statements
 from theory.scan_and_snap import attention, bounds, decoder, measures, overlaps, visits
-from theory.scan_and_snap.proofs import (
-    concentration,
-    corollary2,
-    gram,
-    invariants,
-    lemma2,
-    lemma3,
-    lemma8_9,
-    lemma18,
-    remark2,
-    slowdown,
-    theorem1,
-    theorem2,
-    theorem3,
-    theorem4,
-    theorem5,
-)
 from yzflow.audits import audit
 from yzflow.audits.verdicts import Verdict, judge
 from yzflow.papers.scan_and_snap.settings import Setting, single_common_token
-
-# Module, the wrong claim, and how the name of an entry that must fail begins.
-PROOFS = {
-    "Lemma 2: exp(2 z)": (
-        lemma2,
-        {"feature": lambda p, z, j: lemma2.feature(p, lambda l: 2 * z(l), j)},
-        "limit of the feature",
-    ),
-    "Lemma 3: twice the rate": (
-        lemma3,
-        {"update": lambda j, n, r: 2 * lemma3.update(j, n, r)},
-        "dJ/dW",
-    ),
-    "Zero sums: squares": (
-        invariants,
-        {"conserved": lambda rate: invariants.conserved(lambda k: rate(k) ** 2)},
-        "row of Y",
-    ),
-    "Lemma 7 (a): the lag's increment doubled": (
-        remark2,
-        {"increment": lambda m, x, d: 2 * remark2.increment(m, x, d)},
-        "increment",
-    ),
-    "Lemma 7 (a): c = 1/4": (remark2, {"early_lag": lambda m, x: remark2.early_lag(m, x) / 2}, "early: the bound"),
-    "Lemma 7 (a): c = 1/3": (remark2, {"enough": lambda: sp.Rational(1, 3)}, "early: below"),
-    "Remark 2: the lag stays bounded": (remark2, {"late_slope": lambda: sp.Integer(0)}, "late: lag per margin"),
-    "Remark 2: ln(eta_Y s)": (remark2, {"late_slope": lambda: sp.Integer(1)}, "late: lag per margin"),
-    "Lemma 9: constant 1": (
-        lemma8_9,
-        {"late_bound": lambda m, t: lemma8_9.late_bound(m, t) / 2},
-        "late: M - 1 + exp(x)",
-    ),
-    "Lemma 9: 3 is the least constant": (
-        lemma8_9,
-        {"late_bound": lambda m, t: 3 * lemma8_9.late_bound(m, t) / 2},
-        "late: constant reached",
-    ),
-    "Lemma 9: without (M - 1)/M": (
-        lemma8_9,
-        {"late_bound": lambda m, t: 2 * sp.log(m * t) / t},
-        "late: constant reached",
-    ),
-    "Lemma 9: half the early bound": (lemma8_9, {"time_bound": lambda t: t / 2}, "gamma <= tau"),
-    "Lemma 10: N for N/2": (concentration, {"radius": lambda n, log: sp.sqrt(n * log)}, "(58) from Hoeffding"),
-    "Lemma 10: the second < from 8 on": (concentration, {"needed": lambda: sp.Integer(8)}, "second < of (58)"),
-    "Lemma 11: (61) halved": (concentration, {"growth_gap": lambda d, n: d / (2 * n)}, "(61): above"),
-    "Lemma 11: (62) as printed": (concentration, {"residual_gap": lambda eta, d: eta * d / 3}, "(62): largest"),
-    "Lemma 11: M/(M - 1) left out": (
-        concentration,
-        {"log_residual_gap": lambda m, eta, d: eta * d / 4},
-        "(62): the slope",
-    ),
-    "Lemma 11: late elasticity 1": (concentration, {"late_elasticity": lambda: sp.Integer(1)}, "late: elasticity"),
-    "Lemma 12: by Bernstein without its second term": (
-        concentration,
-        {"relative_bound": lambda k, n, log: sp.sqrt(2 * k * log / n)},
-        "Nbar rounded: what Bernstein",
-    ),
-    "Lemma 12: Bernstein with half the variance": (
-        concentration,
-        {"bernstein": lambda v, log: concentration.bernstein(v / 2, log)},
-        "Bernstein: the deviation",
-    ),
-    "Lemma 14: sign": (gram, {"corrected_eigenvalue": lambda x: -x / (1 + x)}, "Lemma 14"),
-    "Lemma 14: 1 - lambda below": (gram, {"corrected_eigenvalue": lambda x: x / (1 - x)}, "Lemma 14"),
-    "Lemma 15: without 1 - lambda": (gram, {"correction_bound": lambda top, limit: top}, "Lemma 15: lambda_i < 0"),
-    "Lemma 16: sign": (gram, {"diagonal": lambda a: a / (1 - a)}, "Lemma 16: E'_nn <= 0"),
-    "Lemma 17: without 1 - |lambda_1|": (gram, {"difference_bound": lambda top: top**2}, "Lemma 17: lambda_i < 0"),
-    "Lemma 17: the third power": (
-        gram,
-        {"sharp_difference_bound": lambda top: top**3 / (1 - top**2)},
-        "Lemma 17: sharp",
-    ),
-    "Lemma 17: any signs with the sharp bound": (
-        gram,
-        {"difference_bound": gram.sharp_difference_bound},
-        "Lemma 17: lambda_i < 0",
-    ),
-    "(86): sign": (gram, {"iota": lambda a, b, t, e, n: gram.iota(a, -b, t, e, n)}, "(86)"),
-    "(88) as printed": (
-        gram,
-        {"beta": lambda a, b, t, e, n, o: gram.beta(a, b, t, e, n, o) + 2 * b * (1 + t(o))},
-        "(88)",
-    ),
-    "(90): 1/K": (gram, {"off_bound": lambda k: 1 / k}, "(90)"),
-    "Theorem 1(a): 1/sqrt(K - 3)": (theorem1, {"sharp_bound": lambda k: 1 / sp.sqrt(k - 3)}, "a row of K - 2"),
-    "Theorem 1(a): 1/K is the limit": (theorem1, {"sharp_bound": lambda k: 1 / k}, "star: sign changes"),
-    "Theorem 1(a): sign of q_0": (
-        theorem1,
-        {"xi_by_blocks": lambda a, b, q, t: theorem1.xi_by_blocks(a, -b, q, t)},
-        "xi",
-    ),
-    "Theorem 5: 1/(1 + theta_n)": (theorem5, {"sizes": (), "theta": lambda own, mean: mean / own - 1}, "(70)"),
-    "Corollary 1: steps without the logarithm": (
-        theorem5,
-        {"sizes": (), "steps_needed": lambda k, eta, eps, m: k / (eta * eps)},
-        "(45) with both",
-    ),
-    "Corollary 1: steps without K": (
-        theorem5,
-        {"sizes": (), "steps_needed": lambda k, eta, eps, m: theorem5.steps_needed(1, eta, eps, m)},
-        "(45) with both",
-    ),
-    "Slow-down: kappa for its square in s_inf": (
-        slowdown,
-        {
-            "sizes": (),
-            "late_ratio": lambda m, k, r: (
-                (k * (1 + (m - 1) * r) / (1 - r) + (2 * (1 + (m - 1) * r) / (1 - r) - 1) * (m - k))
-                / (m * (1 + (m - 1) * r) / (1 - r) * (1 + (k - 1) * r))
-            ),
-        },
-        "late: s_inf",
-    ),
-    "Slow-down: the full flow stays slower": (
-        slowdown,
-        {"sizes": (), "late_ratio": slowdown.slowdown},
-        "late",
-    ),
-    "Theorem 2(b): f^2 for 1 - f^2": (
-        theorem2,
-        {"common_rate": lambda p, f, x: -p * f**2 * x},
-        "common token",
-    ),
-    "Corollary 2: without 1 - rho": (
-        corollary2,
-        {"common_rate": lambda f, r, s, k: -s * (k - 1) * f**2},
-        "common token",
-    ),
-    "Theorem 3: B_n without the class probability": (
-        theorem3,
-        {"exponent_rate": lambda p, xi: xi},
-        "d ln chi/dB",
-    ),
-    "Theorem 3: r(0) + chi": (theorem3, {"relative_gain": lambda r, chi: r + chi}, "(11)"),
-    "Theorem 4: branches are exact at their ends": (
-        theorem4,
-        {"branch_gaps": lambda: (sp.Integer(0), sp.Integer(0))},
-        "branches",
-    ),
-    "(131): Gamma without K": (
-        theorem4,
-        {"accumulated": lambda m, k, y, z, h: theorem4.accumulated(m, 1, y, z, h)},
-        "(131)",
-    ),
-    "Insight (b): B always grows with eta_Y": (
-        theorem4,
-        {"decoder_rate_sign": lambda m, x: (m - 1) * x},
-        "insight (b): elasticity",
-    ),
-    "(132): the condition as printed": (
-        theorem4,
-        {"late_margin": lambda k, nu: 1 / sp.sqrt(2 * nu)},
-        "(132)",
-    ),
-    "Lemma 18: without the 2": (lemma18, {"deviation": lambda d, n: sp.sqrt(sp.log(2 / d) / n)}, "both tails"),
-}
-
-
-@pytest.mark.parametrize("name", PROOFS)
-def test_a_false_statement_is_not_proved(name):
-    module, claims, expected = PROOFS[name]
-    derivation = module.derive(**claims)
-    rows = dataclasses.replace(
-        derivation,
-        vanishing={key: value for key, value in derivation.vanishing.items() if key.startswith(expected)},
-        signed={key: value for key, value in derivation.signed.items() if key.startswith(expected)},
-    )
-    assert rows.failures()
-
 
 SETTING = Setting("K = 2, M = 1000, rho = 0.3", single_common_token(2, 1000, 0.3), 1.0, 1e-3, 100.0)
 SMALL = Setting("K = 2, M = 3", single_common_token(2, 3, 0.3), 1.0, 1e-3, 100.0)
@@ -302,7 +113,7 @@ CHECKS = {
         SETTING,
         (overlaps, "_worst_overlap", lambda right: lambda runs, ratio: right(runs, lambda *a: 2 * ratio(*a))),
     ),
-    "Corollary 1: half the steps": ("Corollary 1", 2, SETTING, (decoder, "h", scaled(0.5))),
+    "Corollary 1: half the steps": ("Corollary 1", 3, SETTING, (decoder, "h", scaled(0.5))),
     "Insight (b) from the beginning": (
         "Equations 131 to 133",
         1,
@@ -375,9 +186,7 @@ def test_a_velocity_of_the_wrong_sign_is_seen_where_the_displacement_is_right(nu
 @pytest.mark.parametrize(
     ("name", "wrap"),
     [
-        # Bounds of chi with another factor, with f0 for f0^2, or exchanged.
-        ("growth_bounds", lambda right: lambda b, f0: right(2 * b, f0)),
-        ("growth_bounds", lambda right: lambda b, f0: right(b, np.sqrt(f0))),
+        # Bounds of chi with another factor, or exchanged.
         ("growth_bounds", lambda right: lambda b, f0: right(1.1 * b, f0)),
         ("growth_bounds", lambda right: lambda b, f0: right(b, f0)[::-1]),
     ],
@@ -425,32 +234,11 @@ def test_half_the_upper_exponent_of_theorem_3_fails_for_a_token_that_holds_most_
     assert measures.theorem3_bounds(runs, "theory flow") > 0.5
 
 
-def test_there_are_enough_of_them():
-    assert len(PROOFS) + len(CHECKS) >= 50
-
-
 def test_printed_and_corrected_forms_are_latex():
     for one in (one for one in statements.REGISTER.values() if one.paper == "Scan and Snap"):
-        for formula in filter(None, (one.printed, one.corrected)):
-            assert "\\" in formula and "$" not in formula, one.id
+        for formula in filter(None, (one.printed, one.corrected, *(clause.formula for clause in one.clauses))):
+            assert "\\" in formula and "$" not in formula and "{{" not in formula, one.id
             # One display each: braces and \left .. \right in pairs, and no \tag, of which a display takes one.
             assert formula.count("{") == formula.count("}"), one.id
             assert formula.count(r"\left") - formula.count(r"\leftarrow") == formula.count(r"\right"), one.id
             assert r"\tag" not in formula and "\n" not in formula and "  " not in formula, one.id
-
-
-def test_every_numbered_statement_is_in_the_register():
-    numbers = {one.number for one in statements.REGISTER.values() if one.paper == "Scan and Snap"}
-    assert {f"Lemma {n}" for n in range(1, 19)} <= numbers
-    assert {f"Remark {n}" for n in range(1, 5)} <= numbers
-    assert {
-        "Theorem 1(a)",
-        "Theorem 1(b)",
-        "Theorem 2(a)",
-        "Theorem 2(b)",
-        "Theorem 3",
-        "Theorem 4",
-        "Theorem 5",
-    } <= numbers
-    assert {"Corollary 1", "Corollary 2"} <= numbers
-    assert not papers.named("Scan and Snap").not_examined
