@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from numba import njit
 
 from dynamics import Bags, Layer, Objective, SequenceClasses, gradient_flow
-from dynamics._engine.dop853 import Called, Dop853, Trial, take
+from dynamics._engine.dop853 import NOT_FINITE_AT_START, Called, Dop853, Trial, take
+from dynamics._engine.steps import steps_of
 from dynamics._engine.tableau import E3, E5, EXTENDED, STAGES, A
 from dynamics._model import frames
 from dynamics._model.objective import shaped
@@ -108,6 +109,23 @@ def test_other_weights_of_the_bags_have_a_kernel_of_their_own():
     slopes = frames.looked(whole.frame, whole.initial[None])[1]
     twice = whole.weighed(2 * bags.weight)
     np.testing.assert_allclose(frames.looked(twice.frame, whole.initial[None])[1], 2 * slopes, rtol=1e-13)
+
+
+@pytest.mark.parametrize("slope", [np.nan, np.inf])
+def test_a_start_without_a_finite_slope_is_the_only_evaluation(slope):
+    seen = []
+
+    def bind(state, out):
+        def evaluate(_):
+            seen.append(state.copy())
+            out[:] = slope
+
+        return evaluate
+
+    with np.errstate(all="ignore"):
+        steps = steps_of("DOP853", bind, 1.0, np.ones(2), rtol=1e-6, atol=1e-8)
+        assert steps.advance() == NOT_FINITE_AT_START
+    assert len(seen) == 1
 
 
 def test_what_has_no_kernel_of_whole_steps():
