@@ -17,7 +17,7 @@ import scipy.sparse
 
 from benchmarks import Study, seconds
 from dynamics import SequenceClasses, sgd
-from dynamics._engine.sgd.run import Run
+from dynamics._engine.sgd.run import SgdRun
 from dynamics.descent import complete
 
 BASE = {"M": 20_000, "K": 1_000, "support": 40, "T": 128}
@@ -43,7 +43,7 @@ def classes(n_classes: int, n_tokens: int, sizes, seed: int = 0) -> SequenceClas
 
 def step_seconds(M: int, K: int, support: int, T: int) -> float:
     """Seconds of a step, the least of some calls of the kernels after those that touch rows for the first time."""
-    run = Run(classes(K, M, support), **complete({**SETTING, "length": T}), recording=False)
+    run = SgdRun(classes(K, M, support), **complete({**SETTING, "length": T}), recording=False)
     taken, steps = [], run.feed.most
     for done in range(0, 6 * steps, steps):
         run.losses = np.empty(done + steps, run.dtype)

@@ -16,7 +16,7 @@ from numba import njit
 
 from benchmarks import Study, optional_peer, seconds
 from dynamics import SequenceClasses, sgd_many
-from dynamics._engine.sgd.run import Run
+from dynamics._engine.sgd.run import SgdRun
 from dynamics._model import kernels
 from dynamics.backend.intrinsics import matrix
 from dynamics.descent import complete
@@ -114,7 +114,7 @@ def profile(n_queries: int) -> dict:
     """Microseconds a step of each stage, and what a step has to compute."""
     classes = SequenceClasses.syn_medium(n_queries)
     arguments = complete({**SETTING, "steps": STEPS, "seed": 1})
-    run = Run(classes, **{**arguments, "record_every": STEPS})
+    run = SgdRun(classes, **{**arguments, "record_every": STEPS})
     run.go(None)
     batches, groups, weights, mass = run.feed.batches, run.feed.groups, run.weights, run.rule.multiplicity
     taken, size, columns = groups.size, batches.size, weights.Y.shape[1]

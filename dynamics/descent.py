@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dynamics._engine.sgd import together
-from dynamics._engine.sgd.run import DTYPES, Outcome, Run, checked, spawn
+from dynamics._engine.sgd.run import DTYPES, Outcome, SgdRun, checked, spawn
 from dynamics._model.feed import Source, source_of
 from dynamics._model.objective import Objective
 from dynamics.bags import Bags, Data
@@ -145,7 +145,7 @@ def sgd(
         If the loss stops being finite; it keeps what was recorded.
     """
     arguments = {name: value for name, value in locals().items() if name not in ("data", "progress")}
-    run = Run(data, **arguments)
+    run = SgdRun(data, **arguments)
     with Progress(str(run.parameters["optimizer"]), enabled=progress) as report:
         trajectory = run.go(report).trajectory()
     trajectory.call = Call("sgd", {"data": data, **arguments})

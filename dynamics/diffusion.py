@@ -13,12 +13,12 @@ from dynamics._assembly import assemble
 from dynamics._engine.clock import Clock
 from dynamics._engine.dop853 import NOT_FINITE
 from dynamics._engine.drive import drive
-from dynamics._engine.noise.field import Field, Steps
+from dynamics._engine.noise.field import DrawnField, NoisySteps
 from dynamics._engine.noise.schemes import SCHEMES
 from dynamics._engine.sgd.run import spawn
 from dynamics._model.objective import Objective, as_objective, shaped
 from dynamics.bags import Data
-from dynamics.fields.system import Setting
+from dynamics.fields.system import FlowSetting
 from dynamics.fields.table import entry_of
 from dynamics.layer import Layer, check_queries, optional_rates
 from dynamics.noise import drawn
@@ -133,9 +133,9 @@ def stochastic_flow(
     if own["t_end"] / own["dt"] > _MOST_STEPS:
         raise checks.reject("dt", f"leave at most {_MOST_STEPS:,} steps until {own['t_end']:g}", own["dt"])
     at = Clock(0.0, own["t_end"], logarithmic=False).output_times(times, n_times)
-    field = Field(Setting(bags, layer, init, rates, objective), decoder, positions)
+    field = DrawnField(FlowSetting(bags, layer, init, rates, objective), decoder, positions)
     checks.fits_in_memory("times", 8 * at.size * field.size, "record states")
-    equation = Steps(field, sizes["batch_size"], second=own["order"] == 2)
+    equation = NoisySteps(field, sizes["batch_size"], second=own["order"] == 2)
     rng = np.random.default_rng(spawn(seed)[1])
     names = getattr(data, "query_tokens", None)
     labels: dict[str, Any] = {"parameters": {**rates, **own, **objective.parameters}, "query_tokens": names}
@@ -148,7 +148,9 @@ def stochastic_flow(
 class _Path:
     """A path of the equation, step by step, of which some end at each output time."""
 
-    def __init__(self, equation: Steps, scheme: str, dt: float, times: np.ndarray, rng: np.random.Generator) -> None:
+    def __init__(
+        self, equation: NoisySteps, scheme: str, dt: float, times: np.ndarray, rng: np.random.Generator
+    ) -> None:
         self.s, self.state = 0.0, equation.field.system.initial.copy()
         self._equation, self._step, self._rng = equation, SCHEMES[scheme], rng
         self._sizes = self._ahead(dt, times)
@@ -178,7 +180,7 @@ class _Path:
 
 
 def _integrate(
-    equation: Steps, times: np.ndarray, labels: Mapping[str, Any], rng: np.random.Generator, report: Progress
+    equation: NoisySteps, times: np.ndarray, labels: Mapping[str, Any], rng: np.random.Generator, report: Progress
 ) -> Trajectory:
     parameters, system, end = labels["parameters"], equation.field.system, times[-1]
     path = _Path(equation, parameters["scheme"], parameters["dt"], times, rng)
@@ -200,7 +202,7 @@ def _integrate(
     return _recorded(equation, times, states, labels)
 
 
-def _recorded(equation: Steps, times: np.ndarray, states: np.ndarray, labels: Mapping[str, Any]) -> Trajectory:
+def _recorded(equation: NoisySteps, times: np.ndarray, states: np.ndarray, labels: Mapping[str, Any]) -> Trajectory:
     system = equation.field.system
     seen, bags = system.observe(states), system.setting.bags
     return assemble(bags, times, seen.states, seen.loss, kind="stochastic_flow", extra=system.extra(states), **labels)

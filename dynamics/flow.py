@@ -15,12 +15,12 @@ from dynamics._engine.clock import Clock
 from dynamics._engine.dop853 import NOT_FINITE_AT_START, InKernel, Slopes
 from dynamics._engine.drive import STALL, Guard, drive, taken
 from dynamics._engine.factors import Factored, factors_of
-from dynamics._engine.steps import METHODS, Solver, Steps, as_solver, steps_of
+from dynamics._engine.steps import METHODS, FlowSteps, Solver, as_solver, steps_of
 from dynamics._model.objective import Objective, as_objective, check_insertions, shaped
 from dynamics.bags import Bags, Data, population_of
 from dynamics.fields.full import FullOrbits
 from dynamics.fields.optimized import check_flow
-from dynamics.fields.system import Setting, System, frame_for, has
+from dynamics.fields.system import FlowSetting, System, frame_for, has
 from dynamics.fields.table import entry_of, system_for
 from dynamics.layer import Layer, check_queries, optional_rates
 from dynamics.optimizers.optimizer import Optimizer
@@ -145,7 +145,7 @@ def gradient_flow(
         raise checks.reject("t_end", f"be after the last time of `init`, {start:g}", t_end)
     clock = Clock(start, parameters["t_end"], logarithmic=solver.time_scale == "log")
     times = clock.output_times(times, n_times)
-    setting = Setting(bags, layer, init, rates | optional, objective)
+    setting = FlowSetting(bags, layer, init, rates | optional, objective)
     if optimizer is not None:
         check_flow(optimizer, decoder, init, solver.momentum, reduced=entry.reduced)
         parameters |= optimizer.parameters | {"momentum_order": solver.momentum}
@@ -194,7 +194,7 @@ def _assembled(system: System, times: np.ndarray, states: np.ndarray, labels: Ma
     return assemble(system.setting.bags, times, seen.states, seen.loss, **labels, extra=extra)
 
 
-def _steps(system: System, guard: Guard, clock: Clock, parameters: Mapping) -> Steps:
+def _steps(system: System, guard: Guard, clock: Clock, parameters: Mapping) -> FlowSteps:
     """The steps of a method, by the fastest of the system's own paths."""
 
     def bind(state: np.ndarray, out: np.ndarray, bound: Callable = system.bound) -> Callable[[float], None]:
@@ -241,7 +241,7 @@ def _integrate(
 
 
 def _failure(
-    reason: str, system: System, steps: Steps, clock: Clock, parameters: Mapping, known: Trajectory | None
+    reason: str, system: System, steps: FlowSteps, clock: Clock, parameters: Mapping, known: Trajectory | None
 ) -> IntegrationError:
     """The error to raise where there is no further step."""
     layer = system.layer(np.ascontiguousarray(steps.state))

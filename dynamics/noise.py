@@ -9,13 +9,13 @@ import lazy_loader
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics._engine.noise.field import Field
+from dynamics._engine.noise.field import DrawnField
 from dynamics._engine.noise.linear import fluctuations
 from dynamics._model.feed import Sampling, source_of
 from dynamics._model.objective import Objective, as_objective, shaped
 from dynamics._model.weights import RATES, Weights
 from dynamics.bags import Bags, Data, population_of
-from dynamics.fields.system import Setting
+from dynamics.fields.system import FlowSetting
 from dynamics.fields.table import entry_of
 from dynamics.layer import Layer, check_queries, optional_rates
 from dynamics.support import checks, names
@@ -165,8 +165,8 @@ def gradient_noise(
     start = shaped(objective, start)
     start.check_fits(bags, name="data")
     check_queries("layer", start, getattr(data, "query_tokens", None))
-    setting = Setting(bags, start, start, dict.fromkeys(RATES, 1.0), objective)
-    field = Field(setting, decoder, positions)
+    setting = FlowSetting(bags, start, start, dict.fromkeys(RATES, 1.0), objective)
+    field = DrawnField(setting, decoder, positions)
     checks.fits_in_memory("data", 16 * field.size * (field.bags + field.count.size), "hold the factors")
     state = field.system.initial
     between, within = field.factors(state)
@@ -248,7 +248,7 @@ def linear_noise(
         raise checks.reject("steps", "be integers that increase", checks.brief(steps))
     if times[-1] > _MOST_STEPS:
         raise checks.reject("steps", f"be at most {_MOST_STEPS:,}", times[-1])
-    field = Field(Setting(bags, start, start, rates, objective), decoder, limit)
+    field = DrawnField(FlowSetting(bags, start, start, rates, objective), decoder, limit)
     entries = start.Z.size
     checks.fits_in_memory("data", 8 * (5 * field.size**2 + 2 * times.size * entries**2), "hold covariances")
     with Progress("small fluctuations", enabled=progress) as report:

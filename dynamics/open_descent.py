@@ -10,7 +10,7 @@ import numpy as np
 from dynamics._engine.dop853 import NOT_FINITE
 from dynamics._engine.drive import drive
 from dynamics._engine.open.records import recorded
-from dynamics._engine.open.states import States
+from dynamics._engine.open.states import NamedStates
 from dynamics.open_flow import Flow, states_of
 from dynamics.optimizers.optimizer import Optimizer, ascend, function_of
 from dynamics.run import Run
@@ -120,7 +120,7 @@ def descend(
     return whole
 
 
-def _rates(rate: object, states: States) -> tuple[dict[str, float], float | None]:
+def _rates(rate: object, states: NamedStates) -> tuple[dict[str, float], float | None]:
     """The rate of each state; and the one of all, if it is one."""
     if not isinstance(rate, Mapping):
         unit = checks.positive("rate", rate)
@@ -146,7 +146,7 @@ class _Descent:
     def __init__(
         self,
         flow: Flow,
-        states: States,
+        states: NamedStates,
         rates: Mapping[str, float],
         clock: float,
         rng: np.random.Generator,

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from dynamics._engine.clock import Clock
 from dynamics._engine.open.integration import Integration
 from dynamics._engine.open.protocol import Flow
-from dynamics._engine.open.states import RaisedError, States
+from dynamics._engine.open.states import NamedStates, RaisedError
 from dynamics._engine.steps import Solver, as_solver
 from dynamics.run import Run
 from dynamics.support import checks
@@ -101,10 +101,10 @@ def integrate(
     return run
 
 
-def states_of(flow: Flow, *, reduce: bool = True) -> States:
+def states_of(flow: Flow, *, reduce: bool = True) -> NamedStates:
     """The states of a flow, and its derivative at the start checked."""
     labels = getattr(flow, "orbits", None)
-    states = States(flow.initial, checks.function("orbits", labels)() if reduce and labels is not None else None)
+    states = NamedStates(flow.initial, checks.function("orbits", labels)() if reduce and labels is not None else None)
     slope = flow.derivative(0.0, states.split(states.initial))
     states.check_derivative(slope, 0.0)
     for name, part in slope.items():

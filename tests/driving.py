@@ -136,13 +136,13 @@ def start(data, **options):
     from strategies import Population
 
     import dynamics
-    from dynamics._engine.sgd.run import Run
+    from dynamics._engine.sgd.run import SgdRun
 
     data = Population(data) if isinstance(data, dynamics.Bags) else data
     parameters = inspect.signature(dynamics.sgd).parameters.values()
     defaults = {p.name: p.default for p in parameters if p.kind == p.KEYWORD_ONLY}
     del (arguments := {**defaults, "eta_y": 1.0, "eta_z": 1.0, "steps": 1, **options})["progress"]
-    return Run(data, **arguments)
+    return SgdRun(data, **arguments)
 
 
 def draw_batch(run):

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from dynamics._engine.clock import Clock
-from dynamics._engine.steps import Steps
+from dynamics._engine.steps import FlowSteps
 from dynamics.support.limits import current
 from dynamics.support.progress import Progress
 
@@ -96,7 +96,7 @@ class Guard:
 
         return at
 
-    def exceeded(self, steps: Steps, size: float) -> str | None:
+    def exceeded(self, steps: FlowSteps, size: float) -> str | None:
         """The reason to stop after a step of this size, or None."""
         if self.evaluations > self._most:
             return f"more than {self._most:,} evaluations of the derivative{self._why}"
@@ -105,7 +105,7 @@ class Guard:
         number, jump = culprit(steps, self._slope)
         return f"{STALL}, and the slope of {self._component(number)} jumps by {jump:.3g} between them"
 
-    def stalls(self, steps: Steps, size: float) -> bool:
+    def stalls(self, steps: FlowSteps, size: float) -> bool:
         """Count a step of this size; True if the last steps stall."""
         self._largest = max(self._largest, size)
         self._steps += 1
@@ -120,7 +120,7 @@ class Guard:
         return pace < _SHRUNK * self._largest and (self.end - steps.s) > most * pace
 
 
-def culprit(steps: Steps, derivative: Callable[[float, np.ndarray], np.ndarray]) -> tuple[int, float]:
+def culprit(steps: FlowSteps, derivative: Callable[[float, np.ndarray], np.ndarray]) -> tuple[int, float]:
     """Number of the variable whose slope jumps most between steps that stall, and by how much."""
     jumps, before = np.zeros(steps.state.size), derivative(steps.s, steps.state.copy())
     for _ in range(_SOUGHT):
@@ -196,7 +196,7 @@ def _due(steps: Advancing, times: np.ndarray, rows: np.ndarray, done: int, end: 
     return done + due.size
 
 
-def taken(steps: Steps, clock: Clock) -> str:
+def taken(steps: FlowSteps, clock: Clock) -> str:
     """The method that integrated, in words."""
     if steps.switched is None:
         return steps.method

@@ -13,7 +13,7 @@ from dynamics._engine.dop853 import NOT_FINITE, TOO_SMALL, Called, Dop853, Insid
 from dynamics._engine.drive import drive
 from dynamics._model.objective import Objective
 from dynamics.bags import Bags
-from dynamics.fields.system import Setting
+from dynamics.fields.system import FlowSetting
 from dynamics.fields.table import entry_of, system_for
 from dynamics.layer import Layer
 from dynamics.observables import Support
@@ -104,7 +104,7 @@ def integrate(
     n, m = entries.query.size, entries.support.token.size
     z, velocity, attention = (np.full((times.size, k), np.nan) for k in (n, n, m))
     found = Member(z, velocity, attention, np.full(times.size, np.nan), np.array([[np.nan], [0.0]]) * np.ones(n))
-    setting, entry = Setting(bags, Layer.zeros(bags), None, rates, Objective()), entry_of(decoder)
+    setting, entry = FlowSetting(bags, Layer.zeros(bags), None, rates, Objective()), entry_of(decoder)
     try:
         system = system_for(setting, entry, reduce=True)
     except ValueError:

@@ -73,7 +73,7 @@ def as_solver(solver: Solver | None) -> Solver:
     return solver
 
 
-class Steps(Protocol):
+class FlowSteps(Protocol):
     """An integration on its way.
 
     Attributes
@@ -192,7 +192,7 @@ def steps_of(
     atol: float,
     start: float = 0.0,
     slopes: Slopes | None = None,
-) -> Steps:
+) -> FlowSteps:
     """The integration by a method of `METHODS` from ``start``.
 
     ``slopes`` are those of DOP853: `Called` ones unless others suit the derivative. "auto" goes on with LSODA where
@@ -201,7 +201,7 @@ def steps_of(
     """
     tolerances = {"rtol": rtol, "atol": atol}
 
-    def of_scipy(name: str, start: float, state: np.ndarray) -> Steps:
+    def of_scipy(name: str, start: float, state: np.ndarray) -> FlowSteps:
         return ScipySteps(name, bind, end, state, tolerances, start=start)
 
     if method not in ("auto", "DOP853"):

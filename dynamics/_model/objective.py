@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from dynamics._model.weights import Kind, Weights
+from dynamics._model.weights import LayerLike, Weights
 from dynamics.bags import Bags
 from dynamics.support import checks, raised
 from dynamics.support.origins import described
@@ -27,7 +27,7 @@ CRITERIA = {
     "squared": Criterion(True, "squared loss", "1"),
 }
 NORMALISATIONS = ("unit", "layer", None)
-_AnyKind = TypeVar("_AnyKind", bound=Kind)
+_AnyKind = TypeVar("_AnyKind", bound=LayerLike)
 # Weights -> name of a weight -> the array to add to the gradient of J.
 Term = Callable[[Weights], Mapping[str, np.ndarray]]
 
@@ -192,7 +192,7 @@ def add_terms(objective: Objective, weights: Weights, slopes: Weights) -> None:
             slope += array
 
 
-def check_insertions(objective: Objective, layer: Kind) -> None:
+def check_insertions(objective: Objective, layer: LayerLike) -> None:
     """Raise ``ValueError`` unless ``layer`` has a column for every token of the insertions."""
     if objective.contrast is not None and objective.contrast.n_tokens > layer.Z.shape[1]:
         rule = f"have at most the {layer.Z.shape[1]} tokens of the layer"

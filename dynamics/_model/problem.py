@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike
 from dynamics._model import gradient, sampling
 from dynamics._model.batch import Batch
 from dynamics._model.objective import PLAIN, Objective, add_terms
-from dynamics._model.weights import Kind, Rule, Weights
+from dynamics._model.weights import LayerLike, Rule, Weights
 from dynamics.bags import Bags
 from dynamics.support.checks import read_only, read_only_views
 
@@ -45,7 +45,7 @@ class View:
     rule : Rule
     """
 
-    def __init__(self, layer: Kind, objective: Objective, dtype: np.dtype) -> None:
+    def __init__(self, layer: LayerLike, objective: Objective, dtype: np.dtype) -> None:
         self.vectors: np.ndarray | None = None
         if layer.embedding is not None:
             self.vectors = read_only(layer.embedding.vectors.astype(dtype, copy=False))
@@ -100,7 +100,9 @@ class Problem:
         Precision of the weights. Default: that of ``layer``.
     """
 
-    def __init__(self, bags: Bags, layer: Kind, objective: Objective = PLAIN, dtype: DTypeLike | None = None) -> None:
+    def __init__(
+        self, bags: Bags, layer: LayerLike, objective: Objective = PLAIN, dtype: DTypeLike | None = None
+    ) -> None:
         self._dtype = layer.Z.dtype if dtype is None else np.dtype(dtype)
         self.batch = Batch.of(bags, self._dtype).smoothed(objective.label_smoothing, layer.multiplicity)
         if objective.contrast is not None:

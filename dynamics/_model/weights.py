@@ -68,7 +68,7 @@ class Rule(NamedTuple):
     normalised: bool
 
 
-class Kind(Protocol):
+class LayerLike(Protocol):
     """The attributes of `dynamics.layer.Layer` that lower modules need, which cannot import it."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]

@@ -13,7 +13,7 @@ from dynamics._model.frames import Frame, frame_of, looked
 from dynamics._model.problem import Problem
 from dynamics._model.weights import RATES, Weights
 from dynamics.fields.orbits import KindFrame, Orbits
-from dynamics.fields.system import Observed, Setting, States, System, frame_for
+from dynamics.fields.system import FlowSetting, Observed, States, System, frame_for
 from dynamics.layer import Layer, moved
 from dynamics.support.checks import read_only
 from dynamics.support.errors import NotReducibleError
@@ -30,7 +30,7 @@ class Full(System):
     # Whether `gradient` returns the loss.
     finds_loss = True
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: FlowSetting) -> None:
         self.setting, self.like = setting, setting.start
         self.problem = Problem(setting.bags, setting.start, setting.objective)
         arrays = setting.start.weights
@@ -173,7 +173,7 @@ class FullOrbits(System):
     fast = ("kernel",)
     compact = True
 
-    def __init__(self, setting: Setting, orbits: Orbits) -> None:
+    def __init__(self, setting: FlowSetting, orbits: Orbits) -> None:
         self.setting, self.orbits = setting, orbits
         self.eta_y, self.eta_z = setting.rates["eta_y"], setting.rates["eta_z"]
         self.z_index = orbits.z_index()

@@ -14,7 +14,7 @@ from dynamics.fields import _kernels as reduced
 from dynamics.fields.features import SINGULAR, Features, feature_values, solved
 from dynamics.fields.full import Full, FullOrbits
 from dynamics.fields.orbits import Orbits, Quotient
-from dynamics.fields.system import Setting, copied
+from dynamics.fields.system import FlowSetting, copied
 from dynamics.layer import Layer
 from dynamics.optimizers.table import Update
 from dynamics.support import checks
@@ -36,7 +36,7 @@ def gradient(batch: Batch, weights: Weights, rule: Rule, slopes: Weights) -> flo
     return loss
 
 
-class Steps:
+class ModifiedSteps:
     """Steps of SGD along `gradient` for a layer of Z and Y, in several runs on the same bags side by side.
 
     A step is two kernels and numpy's solve, in arrays that all of them use: between arrays as small as these, Python
@@ -86,7 +86,7 @@ class Steps:
 
 
 def stacked(runs: Sequence[Weights]) -> Weights:
-    """Z and Y of several runs with an axis of runs before the others, as `Steps` takes them; of one run, no copies."""
+    """Z and Y of several runs, the axis of runs first, as `ModifiedSteps` takes them; of one run, no copies."""
     one = runs[0]
     if len(runs) == 1:
         return one._replace(Z=one.Z[None], Y=one.Y[None])
@@ -131,7 +131,7 @@ def check_inverse(batch: Batch, layer: Layer, objective: Objective, decoder: str
 class Modified(Full):
     """As Full, with the decoder gradient of Lemma 3."""
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: FlowSetting) -> None:
         super().__init__(setting)
         check_inverse(self.problem.batch, setting.start, setting.objective, "modified", reduced=False)
 
@@ -148,7 +148,7 @@ class Modified(Full):
 class ModifiedOrbits(FullOrbits):
     """As FullOrbits, with the decoder gradient of Lemma 3."""
 
-    def __init__(self, setting: Setting, orbits: Orbits) -> None:
+    def __init__(self, setting: FlowSetting, orbits: Orbits) -> None:
         super().__init__(setting, orbits)
         self.quotients = [Quotient(orbits, k) for k in range(len(orbits.frames))]
         if orbits.multiplicity.size > orbits.column_start[-1]:

@@ -19,7 +19,7 @@ from dynamics._model.problem import Problem
 from dynamics.bags import Bags
 from dynamics.fields.features import Features
 from dynamics.fields.symmetry import Symmetry, symmetry_of
-from dynamics.fields.system import Setting
+from dynamics.fields.system import FlowSetting
 from dynamics.layer import Layer
 from dynamics.support.checks import read_only
 
@@ -27,7 +27,7 @@ from dynamics.support.checks import read_only
 _WORTH = 2
 
 
-def find_orbits(setting: Setting, *, inverts: bool) -> Orbits | None:
+def find_orbits(setting: FlowSetting, *, inverts: bool) -> Orbits | None:
     """The orbits of a setting, or None where there is no symmetry that pays.
 
     ``inverts`` says whether the decoder inverts F^T F, whose cost may be what has to pay.

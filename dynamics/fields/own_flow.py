@@ -11,7 +11,7 @@ from dynamics._model.objective import add_terms
 from dynamics._model.weights import Weights
 from dynamics.fields.full import Full
 from dynamics.fields.own import Field, add_direction, check_field
-from dynamics.fields.system import Setting
+from dynamics.fields.system import FlowSetting
 from dynamics.layer import moved
 
 
@@ -20,7 +20,7 @@ class Own(Full):
 
     finds_loss = False
 
-    def __init__(self, field: Field, setting: Setting) -> None:
+    def __init__(self, field: Field, setting: FlowSetting) -> None:
         super().__init__(setting)
         self.field = field
         check_field(field, setting.bags, setting.start, setting.objective)
@@ -36,6 +36,6 @@ class Own(Full):
         return float("nan")
 
 
-def whole_of(field: Field) -> Callable[[Setting], Own]:
-    """Setting -> the flow of all weights."""
+def whole_of(field: Field) -> Callable[[FlowSetting], Own]:
+    """FlowSetting -> the flow of all weights."""
     return partial(Own, field)

@@ -23,8 +23,8 @@ from dynamics.support.checks import read_only, read_only_views
 from dynamics.support.frozen import changed
 
 
-class Run(Protocol):
-    """A run of SGD as a step sees it: see `dynamics._engine.sgd.run.Run`."""
+class SteppedRun(Protocol):
+    """A run of SGD as a step sees it: see `dynamics._engine.sgd.run.SgdRun`."""
 
     feed: Feed
     source: Source
@@ -52,17 +52,17 @@ class Step:
     visits : bool
         Whether a step takes the share of each bag in its batch, which the run counts.
     several : callable, optional
-        Steps in kernels of their own, as `dynamics.fields.modified.Steps`, which several runs may take side by side.
+        Steps in kernels of their own, for several runs side by side: `dynamics.fields.modified.ModifiedSteps`.
     """
 
-    add: Callable[[Run, Weights, Weights, np.ndarray | None], float]
-    check: Callable[[Run], None] | None = None
+    add: Callable[[SteppedRun, Weights, Weights, np.ndarray | None], float]
+    check: Callable[[SteppedRun], None] | None = None
     rows: bool = False
     visits: bool = False
-    several: Callable[..., modified.Steps] | None = None
+    several: Callable[..., modified.ModifiedSteps] | None = None
 
 
-def _through(run: Run, weights: Weights, slopes: Weights, add: Callable[[Weights, Weights], float]) -> float:
+def _through(run: SteppedRun, weights: Weights, slopes: Weights, add: Callable[[Weights, Weights], float]) -> float:
     """``add`` at what the kernels see of the weights, and its gradients as those of the weights."""
     seen = weights if run.view.plain else run.view.forward(weights)
     within = run.view.beneath(slopes)
@@ -71,7 +71,7 @@ def _through(run: Run, weights: Weights, slopes: Weights, add: Callable[[Weights
     return loss
 
 
-def _full(run: Run, weights: Weights, slopes: Weights, share: np.ndarray | None) -> float:
+def _full(run: SteppedRun, weights: Weights, slopes: Weights, share: np.ndarray | None) -> float:
     """The gradient of Lemma 1 (3) on a batch."""
 
     def add(seen: Weights, within: Weights) -> float:
@@ -84,7 +84,7 @@ def _full(run: Run, weights: Weights, slopes: Weights, share: np.ndarray | None)
     return _through(run, weights, slopes, add)
 
 
-def _modified(run: Run, weights: Weights, slopes: Weights, share: np.ndarray | None) -> float:
+def _modified(run: SteppedRun, weights: Weights, slopes: Weights, share: np.ndarray | None) -> float:
     """Lemma 3 (26) with the shares of a batch."""
     assert share is not None
 
@@ -95,21 +95,21 @@ def _modified(run: Run, weights: Weights, slopes: Weights, share: np.ndarray | N
     return _through(run, weights, slopes, add)
 
 
-def _check_modified(run: Run) -> None:
+def _check_modified(run: SteppedRun) -> None:
     """Refuse what the modified decoder is not of: Lemma 3 has the features of all classes, as T grows."""
     _check_whole(run)
     batch = Batch.of(run.source.bags, np.dtype(np.float64))
     modified.check_inverse(batch, run.layer, run.objective, run.parameters["decoder"], reduced=False)
 
 
-def _check_whole(run: Run) -> None:
+def _check_whole(run: SteppedRun) -> None:
     if run.feed.positions:
         rule = f"be None for decoder={run.parameters['decoder']!r}, whose features f_n are those of T -> infinity"
         raise checks.reject("length", rule, run.parameters["length"])
 
 
 FULL = Step(_full, rows=True)
-MODIFIED = Step(_modified, _check_modified, visits=True, several=modified.Steps)
+MODIFIED = Step(_modified, _check_modified, visits=True, several=modified.ModifiedSteps)
 
 
 def step_of(field: Field) -> Step | None:
@@ -117,12 +117,12 @@ def step_of(field: Field) -> Step | None:
     if field.step is None:
         return None
 
-    def check(run: Run) -> None:
+    def check(run: SteppedRun) -> None:
         if field.inverts:
             _check_whole(run)
         check_field(field, run.source.bags, run.layer, run.objective)
 
-    def add(run: Run, weights: Weights, slopes: Weights, share: np.ndarray | None) -> float:
+    def add(run: SteppedRun, weights: Weights, slopes: Weights, share: np.ndarray | None) -> float:
         if not all(np.isfinite(array).all() for array in weights):
             return float("nan")
         layer, bags = moved(run.layer, weights), _next_bags(run)
@@ -132,7 +132,7 @@ def step_of(field: Field) -> Step | None:
     return Step(add, check)
 
 
-def _next_bags(run: Run) -> Bags:
+def _next_bags(run: SteppedRun) -> Bags:
     """The next batch: its sequences, or where bags are taken as they are, all of them with their shares in it."""
     feed, source = run.feed, run.source.bags
     if not feed.positions:

@@ -27,7 +27,7 @@ _KEPT, _SMALL = 16, 2**14
 
 
 @dataclass(frozen=True)
-class Kind:
+class CopiedComponents:
     """Components that are copies of each other.
 
     Attributes
@@ -56,7 +56,7 @@ class Symmetry:
         With one token for each group of twins, and counts that stand for one twin.
     twins : (tokens,) int
         The token of ``bags`` that each token became, -1 where it never occurs.
-    kinds : list of Kind
+    kinds : list of CopiedComponents
         Those with several copies, then one with all components that have none.
     tokens, columns, queries : int arrays
         The hubs.
@@ -64,7 +64,7 @@ class Symmetry:
 
     bags: Bags
     twins: np.ndarray
-    kinds: list[Kind]
+    kinds: list[CopiedComponents]
     tokens: np.ndarray
     columns: np.ndarray
     queries: np.ndarray
@@ -153,7 +153,9 @@ def _look_alike(bags: Bags, twins: np.ndarray) -> bool:
 def _whole(bags: Bags, twins: np.ndarray) -> Symmetry:
     """One kind, which holds everything."""
     columns, queries = np.unique(bags.target), np.unique(bags.query)
-    everything = Kind(np.arange(len(bags))[None], np.arange(bags.n_tokens)[None], columns[None], queries[None])
+    everything = CopiedComponents(
+        np.arange(len(bags))[None], np.arange(bags.n_tokens)[None], columns[None], queries[None]
+    )
     none = np.empty(0, dtype=np.int64)
     return Symmetry(bags, twins, [everything], none, none, none)
 
@@ -335,7 +337,9 @@ class _Members:
         return self.order[self.indptr[component] : self.indptr[component + 1]]
 
 
-def _kinds(bags: Bags, bag: np.ndarray, members: list[_Members], group_size: np.ndarray) -> list[Kind] | None:
+def _kinds(
+    bags: Bags, bag: np.ndarray, members: list[_Members], group_size: np.ndarray
+) -> list[CopiedComponents] | None:
     """Components with the same form, which is exact: what their bags hold, in the order of their members."""
     own, tokens, columns, queries = members
     component = np.empty(len(bags), dtype=np.int64)
@@ -354,8 +358,8 @@ def _kinds(bags: Bags, bag: np.ndarray, members: list[_Members], group_size: np.
     several = [copies for copies in forms.values() if len(copies) > 1]
     if not several:
         return None
-    kinds = [Kind(*(np.stack([sort.of(c) for c in copies]) for sort in members)) for copies in several]
+    kinds = [CopiedComponents(*(np.stack([sort.of(c) for c in copies]) for sort in members)) for copies in several]
     alone = [copies[0] for copies in forms.values() if len(copies) == 1]
     if alone:
-        kinds.append(Kind(*(np.concatenate([sort.of(c) for c in alone])[None] for sort in members)))
+        kinds.append(CopiedComponents(*(np.concatenate([sort.of(c) for c in alone])[None] for sort in members)))
     return kinds

@@ -21,7 +21,7 @@ from dynamics.trajectory import Trajectory
 
 
 @dataclass(frozen=True)
-class Setting:
+class FlowSetting:
     """The data, the layer and the options of a flow.
 
     Attributes
@@ -111,7 +111,7 @@ class System(Protocol):
 
     Attributes
     ----------
-    setting : Setting
+    setting : FlowSetting
     initial : (n,) array
         The state at the start.
     reduction : str
@@ -122,7 +122,7 @@ class System(Protocol):
         A bound of its own on evaluations.
     """
 
-    setting: Setting
+    setting: FlowSetting
     initial: np.ndarray
     compact: bool = False
     evaluations: Bound = Bound()

@@ -20,7 +20,7 @@ from dynamics.fields.orbits import Orbits, find_orbits
 from dynamics.fields.own import Field, installed
 from dynamics.fields.own_flow import whole_of
 from dynamics.fields.steps import Step
-from dynamics.fields.system import Setting, System
+from dynamics.fields.system import FlowSetting, System
 from dynamics.fields.theory import Theory, TheoryOrbits
 from dynamics.support import checks
 from dynamics.support.errors import NotReducibleError
@@ -28,7 +28,7 @@ from dynamics.support.errors import NotReducibleError
 _Whole = Full | Theory
 
 
-class Kind(NamedTuple):
+class LaneField(NamedTuple):
     """Which field the kernels of `dynamics._engine.lanes` integrate, whose cache names this class.
 
     Attributes
@@ -50,12 +50,12 @@ class Entry:
     Attributes
     ----------
     whole : callable
-        Setting -> the flow of all logits: the derivative that all else is held to.
+        FlowSetting -> the flow of all logits: the derivative that all else is held to.
     orbits : callable, optional
         (setting, orbits) -> the flow of one logit for each orbit. Default: it is not reduced.
     step : Step, optional
         What a step of SGD climbs. Default: SGD refuses it.
-    lanes : Kind, optional
+    lanes : LaneField, optional
         What it is in the kernel that integrates ensembles of Theorem 4's setting. Default: its flows are integrated one
         after the other.
     noise : bool
@@ -68,10 +68,10 @@ class Entry:
         What it was made of, if it is from outside.
     """
 
-    whole: Callable[[Setting], _Whole]
-    orbits: Callable[[Setting, Orbits], System] | None = None
+    whole: Callable[[FlowSetting], _Whole]
+    orbits: Callable[[FlowSetting, Orbits], System] | None = None
     step: Step | None = None
-    lanes: Kind | None = None
+    lanes: LaneField | None = None
     noise: bool = False
     inverts: bool = False
     reduced: bool = False
@@ -91,16 +91,16 @@ class Entry:
 
 
 SYSTEMS: dict[str, Entry] = {
-    "full": Entry(Full, FullOrbits, step=steps.FULL, lanes=Kind(False, False), noise=True),
+    "full": Entry(Full, FullOrbits, step=steps.FULL, lanes=LaneField(False, False), noise=True),
     "modified": Entry(
         Modified,
         ModifiedOrbits,
         step=steps.MODIFIED,
-        lanes=Kind(True, False),
+        lanes=LaneField(True, False),
         noise=True,
         inverts=True,
     ),
-    "theory": Entry(Theory, TheoryOrbits, lanes=Kind(True, True), noise=True, inverts=True, reduced=True),
+    "theory": Entry(Theory, TheoryOrbits, lanes=LaneField(True, True), noise=True, inverts=True, reduced=True),
 }
 
 # Parts that an entry may lack, in words.
@@ -165,7 +165,7 @@ def register(field: Field) -> None:
     )
 
 
-def system_for(setting: Setting, entry: Entry, *, reduce: bool) -> System:
+def system_for(setting: FlowSetting, entry: Entry, *, reduce: bool) -> System:
     """The system to integrate: where it pays, and ``reduce``, one variable for each orbit.
 
     Raises

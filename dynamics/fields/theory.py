@@ -13,7 +13,7 @@ from dynamics.fields import _kernels as reduced
 from dynamics.fields.features import Features
 from dynamics.fields.modified import ModifiedOrbits, check_inverse
 from dynamics.fields.orbits import Orbits
-from dynamics.fields.system import Observed, Setting, States, System, copied
+from dynamics.fields.system import FlowSetting, Observed, States, System, copied
 from dynamics.layer import Layer
 from dynamics.support import checks
 from dynamics.support.checks import read_only
@@ -25,7 +25,7 @@ class Theory(System):
 
     reduction = "none"
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: FlowSetting) -> None:
         bags, layer = setting.bags, setting.start
         if not bags.hard:
             raise checks.reject("data", "have one next token a bag for decoder='theory'", "distributions")
@@ -111,7 +111,7 @@ class Theory(System):
 class TheoryOrbits(ModifiedOrbits):
     """As `Theory`; the state has the variables of Z, then x_n = M h_n of the bags of one copy of each kind."""
 
-    def __init__(self, setting: Setting, orbits: Orbits) -> None:
+    def __init__(self, setting: FlowSetting, orbits: Orbits) -> None:
         super().__init__(setting, orbits)
         bags, h = setting.bags, setting.recorded_h()
         kinds = orbits.symmetry.kinds

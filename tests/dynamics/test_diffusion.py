@@ -21,9 +21,9 @@ from dynamics import (
     sgd_many,
     stochastic_flow,
 )
-from dynamics._engine.noise.field import Field, Steps
+from dynamics._engine.noise.field import DrawnField, NoisySteps
 from dynamics._engine.noise.schemes import euler_maruyama, runge_kutta
-from dynamics.fields.system import Setting
+from dynamics.fields.system import FlowSetting
 
 CLASSES = SequenceClasses([[0.3, 0.7, 0], [0.4, 0, 0.6]], [0, 1], vocab_size=4, class_weights=[0.4, 0.6])
 BAGS = CLASSES.population()
@@ -105,8 +105,8 @@ def test_weak_order_of_the_schemes_in_dt(scheme, order):
 
 def equation(rate, *, second, batch_size=1, objective=None, bags=BAGS, still=False):
     rates = {"eta_y": rate, "eta_z": 1e-30 if still else rate / 2}
-    setting = Setting(bags, LAYER, LAYER, rates, objective or Objective())
-    return Steps(Field(setting, "full", 0), batch_size, second=second)
+    setting = FlowSetting(bags, LAYER, LAYER, rates, objective or Objective())
+    return NoisySteps(DrawnField(setting, "full", 0), batch_size, second=second)
 
 
 def one_step_of_sgd(own, state, batch_size):
@@ -192,7 +192,7 @@ def test_weak_order_of_the_equation_in_eta(second, order):
 def test_factors_columns_and_kicks_are_those_of_the_gradient_noise():
     noise = gradient_noise(CLASSES, LAYER, batch_size=3, length=20)
     rates = dict.fromkeys(("eta_y", "eta_z"), 1.0)
-    own = Steps(Field(Setting(BAGS, LAYER, LAYER, rates, Objective()), "full", 19), 3, second=False)
+    own = NoisySteps(DrawnField(FlowSetting(BAGS, LAYER, LAYER, rates, Objective()), "full", 19), 3, second=False)
     state = own.field.system.initial
     np.testing.assert_allclose(own.columns(state), noise.factor, rtol=0, atol=1e-14)
     for k in range(own.noises):

@@ -15,7 +15,7 @@ from dynamics._model.objective import shaped
 from dynamics.backend.compiled import address, call
 from dynamics.backend.modes import IN_PYTHON
 from dynamics.fields.symmetry import find_symmetry, symmetry_of
-from dynamics.fields.system import Setting, has
+from dynamics.fields.system import FlowSetting, has
 from dynamics.fields.table import entry_of, system_for
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -60,7 +60,7 @@ def flows(draw):
             "contrast": Objective(contrast=bags_of(rng, n=2), contrast_weight=0.7),
         }.get(kind, objective)
     rates = {"eta_y": 0.7, "eta_z": 1.3, "eta_v": 0.4, "eta_hidden": 0.9}
-    setting = Setting(data, Layer.zeros(data) if init is None else init, init, rates, objective)
+    setting = FlowSetting(data, Layer.zeros(data) if init is None else init, init, rates, objective)
     system = system_for(setting, entry_of("full"), reduce=True)
     assert (system.reduction != "none") == (init is None)
     return system, system.initial + 0.3 * rng.normal(size=system.initial.size), rng
@@ -104,7 +104,7 @@ def test_an_exact_solution():
 
 def test_other_weights_of_the_bags_have_a_kernel_of_their_own():
     bags = SequenceClasses.single_common_token(3, 12).population()
-    setting = Setting(bags, Layer.zeros(bags), None, {"eta_y": 1.0, "eta_z": 1.0}, Objective())
+    setting = FlowSetting(bags, Layer.zeros(bags), None, {"eta_y": 1.0, "eta_z": 1.0}, Objective())
     whole = system_for(setting, entry_of("full"), reduce=False)
     slopes = frames.looked(whole.frame, whole.initial[None])[1]
     twice = whole.weighed(2 * bags.weight)
@@ -135,7 +135,7 @@ def test_what_has_no_kernel_of_whole_steps():
     def frame(objective=None, decoder="full", start=None):
         start = Layer.zeros(bags) if start is None else start
         system = system_for(
-            Setting(bags, start, None, rates, objective or Objective()), entry_of(decoder), reduce=False
+            FlowSetting(bags, start, None, rates, objective or Objective()), entry_of(decoder), reduce=False
         )
         return system.frame if has(system, "kernel") else None
 

@@ -10,7 +10,7 @@ from driving import draw_batch
 from hypothesis import given, settings
 
 from dynamics import Bags, Layer, SequenceClasses, Trajectory, gradient_flow, sgd
-from dynamics._engine.sgd.run import Run
+from dynamics._engine.sgd.run import SgdRun
 from dynamics.descent import complete
 from dynamics.extensions import biased_sequences, layer_norm, residual_connection
 
@@ -97,7 +97,9 @@ def test_batches_of_sequences_touch_every_row_that_they_have_to():
     run = sgd(bags, eta_y=0.5, eta_z=0.3, steps=25, init=layer, batch_size=2, length=None, momentum=0.9, seed=5)
     # The same batches one step at a time, by the layer's gradient.
     whole, velocity = layer, [0.0, 0.0]
-    feed = Run(bags, **complete({"eta_y": 0.5, "eta_z": 0.3, "steps": 25, "batch_size": 2, "length": None, "seed": 5}))
+    feed = SgdRun(
+        bags, **complete({"eta_y": 0.5, "eta_z": 0.3, "steps": 25, "batch_size": 2, "length": None, "seed": 5})
+    )
     for _ in range(25):
         groups = draw_batch(feed)
         token = np.concatenate([group["token"] for group in groups])

@@ -14,13 +14,13 @@ from dynamics._engine.factors import Factored, Factors, factors_of
 from dynamics._model import factored
 from dynamics.fields.full import Full
 from dynamics.fields.modified import Modified
-from dynamics.fields.system import Setting, has
+from dynamics.fields.system import FlowSetting, has
 
 RATES = {"eta_y": 1.3, "eta_z": 0.4}
 
 
 def full(bags, layer=None, objective=None, system=Full):
-    return system(Setting(bags, layer or Layer.zeros(bags), layer, RATES, objective or Objective()))
+    return system(FlowSetting(bags, layer or Layer.zeros(bags), layer, RATES, objective or Objective()))
 
 
 def classes(n_classes, own=5, common=1):

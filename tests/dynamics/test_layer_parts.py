@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynamics import Bags, Embedding, Layer, Objective, Trajectory, gradient_flow, sgd
-from dynamics._engine.sgd.run import Run
+from dynamics._engine.sgd.run import SgdRun
 from dynamics._model import kernels
 from dynamics._model.problem import Problem
 from dynamics.descent import _DEFAULTS
@@ -272,7 +272,7 @@ def test_every_bag_of_a_batch_comes_with_an_insertion():
     layer = build(bags, ["identity"], 0)
     n = 1000
     options = {"eta_y": 1.0, "eta_z": 1.0, "steps": 1, "batch_size": n, "length": None, "init": layer}
-    run = Run(bags, **_DEFAULTS | options | {"objective": Objective(contrast=insertions, contrast_weight=0.25)})
+    run = SgdRun(bags, **_DEFAULTS | options | {"objective": Objective(contrast=insertions, contrast_weight=0.25)})
     found = np.zeros(3)
     for group in driving.draw_batch(run):
         dense = np.zeros((2, 5))

@@ -18,7 +18,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dynamics.fields.system import Setting
+from dynamics.fields.system import FlowSetting
 from dynamics.fields.table import entry_of
 from dynamics.support import checks
 
@@ -30,12 +30,12 @@ _SECOND = np.array([2, -27, 270, 270, -27, 2]) / (180 * _STEP**2)
 _SECOND_AT_ZERO = -490 / (180 * _STEP**2)
 
 
-class Field:
+class DrawnField:
     """The direction of one drawn sequence, learning rates included, as a function of the state.
 
     Parameters
     ----------
-    setting : Setting
+    setting : FlowSetting
         Its bags are the classes, or the bags to draw.
     decoder : str
         As in `gradient_flow`.
@@ -44,7 +44,7 @@ class Field:
         but not `within`, which has the factor T - 1.
     """
 
-    def __init__(self, setting: Setting, decoder: str, positions: float) -> None:
+    def __init__(self, setting: FlowSetting, decoder: str, positions: float) -> None:
         if setting.objective.contrast is not None:
             rule = "be left out, as the insertions that are drawn have no covariance here"
             raise checks.reject("contrast", rule, checks.brief(setting.objective.contrast))
@@ -128,7 +128,7 @@ class Field:
         return between, np.stack(within, axis=1) if within else np.zeros((self.size, 0))
 
 
-class Steps:
+class NoisySteps:
     """The stochastic differential equation for SGD with a batch size.
 
     ``dx = drift dt + B dW``, where B has a column for each class and one for each entry of the bags. With ``second``,
@@ -140,7 +140,7 @@ class Steps:
         Number of columns of B; zero without randomness.
     """
 
-    def __init__(self, field: Field, batch_size: int | None, *, second: bool) -> None:
+    def __init__(self, field: DrawnField, batch_size: int | None, *, second: bool) -> None:
         self.field, self.second = field, second
         self.batch_size = batch_size
         self.noises = 0 if batch_size is None else field.bags + (field.count.size if field.positions else 0)

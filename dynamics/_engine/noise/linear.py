@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dynamics._engine.noise.field import Field
+from dynamics._engine.noise.field import DrawnField
 from dynamics.support.progress import Progress
 
 _STEP = 1e-4
@@ -31,7 +31,7 @@ class Fluctuations(NamedTuple):
     within: np.ndarray
 
 
-def jacobian(field: Field, state: np.ndarray) -> np.ndarray:
+def jacobian(field: DrawnField, state: np.ndarray) -> np.ndarray:
     """The derivative of the mean step for T -> infinity, by central differences: exact to about 1e-8 of it."""
     out = np.empty((state.size, state.size))
     moved = state.copy()
@@ -45,7 +45,7 @@ def jacobian(field: Field, state: np.ndarray) -> np.ndarray:
 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")  # the caller checks the result
-def fluctuations(field: Field, steps: np.ndarray, entries: int, report: Progress) -> Fluctuations:
+def fluctuations(field: DrawnField, steps: np.ndarray, entries: int, report: Progress) -> Fluctuations:
     """Covariances after given numbers of steps.
 
     The path is x_(k+1) = x_k + a(x_k). With A the derivative of a at x_k, a deviation becomes (1 + A) dx_k + noise, so

@@ -11,8 +11,8 @@ import numpy as np
 from dynamics._engine.clock import Clock
 from dynamics._engine.dop853 import Interpolant
 from dynamics._engine.open.protocol import Flow
-from dynamics._engine.open.states import RaisedError, States, check_name
-from dynamics._engine.steps import Steps
+from dynamics._engine.open.states import NamedStates, RaisedError, check_name
+from dynamics._engine.steps import FlowSteps
 from dynamics.support import checks
 
 KINDS = ("record", "stop", "kink")
@@ -23,7 +23,7 @@ _STEPS = 32
 _EPS = float(np.finfo(np.float64).eps)
 
 
-class Kind(NamedTuple):
+class EventKind(NamedTuple):
     """The effect of a zero, and its direction: 1 for rising numbers only, -1 for falling ones, 0 for both."""
 
     what: str
@@ -67,7 +67,7 @@ class Watch:
     Attributes
     ----------
     names : tuple of str
-    kinds : list of Kind
+    kinds : list of EventKind
     times : list of lists
         Times of the zeros of each event.
     side : (events,) int
@@ -80,7 +80,7 @@ class Watch:
         (s, state) -> further numbers; a step ends when one of them is no longer positive.
     """
 
-    def __init__(self, flow: Flow, states: States, clock: Clock, times: np.ndarray) -> None:
+    def __init__(self, flow: Flow, states: NamedStates, clock: Clock, times: np.ndarray) -> None:
         self._events, self._states, self._clock = getattr(flow, "events", None), states, clock
         self._outputs = clock.variable(times)
         first = self._numbers(0.0, states.initial)
@@ -101,7 +101,7 @@ class Watch:
             raise RaisedError from error
         return checks.instance("events", numbers, Mapping, rule="return a mapping of names to numbers")
 
-    def _kinds(self, given: object) -> list[Kind]:
+    def _kinds(self, given: object) -> list[EventKind]:
         rule = "be a mapping of names of events to 'record', 'stop' or 'kink'"
         kinds = checks.instance("kinds", given, Mapping, rule=rule)
         for name in kinds:
@@ -114,7 +114,7 @@ class Watch:
             if len(words) > 2 or (len(words) == 2 and (words[1] not in signs or what == "kink")):
                 rule = "have kinds with no more than a sign, as 'stop -', and kinks without"
                 raise checks.reject("kinds", rule, repr(kinds[name]))
-            found.append(Kind(what, signs[words[1]] if len(words) == 2 else 0))
+            found.append(EventKind(what, signs[words[1]] if len(words) == 2 else 0))
         return found
 
     def value(self, number: int, s: float, state: np.ndarray) -> float:
@@ -144,7 +144,7 @@ class Watch:
         n = len(self.names)
         self.side = np.concatenate([np.where(self.side[:n] == 0, now[:n], self.side[:n]), np.ones(now.size - n, int)])
 
-    def within(self, start: float, steps: Steps) -> float | None:
+    def within(self, start: float, steps: FlowSteps) -> float | None:
         """Record the zeros in a step; returns the zero that ends it, or None."""
         inside, end = steps.interpolant(), steps.s
         first, last = np.searchsorted(self._outputs, [start, end])
@@ -164,7 +164,7 @@ class Watch:
                 side[i], since[i] = signs[i], s_next
             self.side[self.side == 0] = side[self.side == 0]
         for s, i, sign, before, after in sorted(zeros):
-            what, direction = self.kinds[i] if i < len(self.names) else Kind("exit", 0)
+            what, direction = self.kinds[i] if i < len(self.names) else EventKind("exit", 0)
             if direction in (0, sign) and what != "exit":
                 self.times[i].append(float(self._clock.time(s)))
             if what == "record" or direction not in (0, sign):

@@ -13,7 +13,7 @@ from dynamics._engine.open.events import Cut, Watch
 from dynamics._engine.open.kinks import Sides, Slide, begins, rate, sides_of
 from dynamics._engine.open.protocol import Flow
 from dynamics._engine.open.records import recorded
-from dynamics._engine.open.states import States
+from dynamics._engine.open.states import NamedStates
 from dynamics._engine.steps import steps_of
 from dynamics.run import Run
 from dynamics.support.errors import IntegrationError
@@ -33,7 +33,7 @@ class Integration:
     Parameters
     ----------
     flow : Flow
-    states : States
+    states : NamedStates
     clock : Clock
     times : (n,) array
         Output times.
@@ -43,7 +43,7 @@ class Integration:
     """
 
     def __init__(
-        self, flow: Flow, states: States, clock: Clock, times: np.ndarray, parameters: Mapping, report: Progress
+        self, flow: Flow, states: NamedStates, clock: Clock, times: np.ndarray, parameters: Mapping, report: Progress
     ) -> None:
         self.flow, self.states, self.clock, self.times = flow, states, clock, times
         self.parameters, self.report = parameters, report

@@ -10,7 +10,7 @@ import lazy_loader
 import numpy as np
 
 from dynamics._engine.open.protocol import Flow
-from dynamics._engine.open.states import Labelled, States, check_name, labelled
+from dynamics._engine.open.states import Labelled, NamedStates, check_name, labelled
 from dynamics.run import FORMAT, Run
 from dynamics.support import checks
 from dynamics.support.provenance import provenance
@@ -24,7 +24,7 @@ else:
 
 def recorded(
     flow: Flow,
-    states: States,
+    states: NamedStates,
     times: np.ndarray,
     rows: np.ndarray,
     kind: str,
@@ -48,7 +48,7 @@ def recorded(
     return Run(dataset, events=events)
 
 
-def _observed(observe: Callable, states: States, times: np.ndarray, rows: np.ndarray) -> dict[str, xr.DataArray]:
+def _observed(observe: Callable, states: NamedStates, times: np.ndarray, rows: np.ndarray) -> dict[str, xr.DataArray]:
     """The observables over time."""
     kept: dict[str, list[Labelled]] = {}
     for time, row in zip(times.tolist(), rows, strict=True):

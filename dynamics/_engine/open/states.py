@@ -26,7 +26,7 @@ class RaisedError(Exception):
     """Carries an error of a flow's own code, so that integrators do not catch it."""
 
 
-class States:
+class NamedStates:
     """The named states of a flow as one vector, with one number for entries that move together.
 
     Parameters

@@ -134,7 +134,7 @@ def _start(init: str | Layer, bags: Bags, rng: np.random.Generator) -> Layer:
     return Layer(Z, rng.uniform(-bound, bound, size=(bags.n_tokens, bags.vocab_size)))
 
 
-class Run:
+class SgdRun:
     """One run: its state and what it recorded. The arguments are those of `sgd`.
 
     Attributes
@@ -291,7 +291,7 @@ class Run:
         return self.step.several is not None and self.plain and self.view.plain and not self.rule.residual
 
     @cached_property
-    def _several(self) -> modified.Steps | None:
+    def _several(self) -> modified.ModifiedSteps | None:
         """The steps where `in_kernels`, of this run alone."""
         if self.step.several is None or not self.in_kernels:
             return None
@@ -361,7 +361,7 @@ class Run:
     def _snapshot(self, weights: Iterable[np.ndarray]) -> None:
         self.snapshots.append([np.array(array, dtype=np.float64, order="C") for array in weights])
 
-    def go(self, report: Progress | None) -> Run:
+    def go(self, report: Progress | None) -> SgdRun:
         """Take all steps."""
         done = 0
         while done < self.steps:

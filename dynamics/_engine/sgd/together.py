@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from dynamics._engine.sgd.run import Run
+from dynamics._engine.sgd.run import SgdRun
 from dynamics._model.feed import Source
-from dynamics.fields.modified import Steps, stacked
+from dynamics.fields.modified import ModifiedSteps, stacked
 from dynamics.fields.table import entry_of
 from dynamics.support.errors import DivergenceError
 
@@ -42,7 +42,7 @@ def _equal(one: object, other: object) -> bool:
     return all(isinstance(value, (bool, int, float, str)) for value in (one, other)) and one == other
 
 
-def go(tasks: Sequence[Task]) -> list[Run]:
+def go(tasks: Sequence[Task]) -> list[SgdRun]:
     """The runs of a group, with the same bits as each run alone.
 
     Raises
@@ -50,15 +50,15 @@ def go(tasks: Sequence[Task]) -> list[Run]:
     DivergenceError
         The error of the first run that diverges.
     """
-    runs = [Run(source, **arguments, recording=False) for source, arguments in tasks]
+    runs = [SgdRun(source, **arguments, recording=False) for source, arguments in tasks]
     if len(runs) > 1 and runs[0].in_kernels and not runs[0].large:
         if _side_by_side(runs):
             return runs
-        runs = [Run(source, **arguments, recording=False) for source, arguments in tasks]
+        runs = [SgdRun(source, **arguments, recording=False) for source, arguments in tasks]
     return [run.go(None) for run in runs]
 
 
-def _side_by_side(runs: Sequence[Run]) -> bool:
+def _side_by_side(runs: Sequence[SgdRun]) -> bool:
     """Take all steps; False if a run does not stay finite, since it would end the others early."""
     first = runs[0]
     assert first.update is not None  # as of all that is `in_kernels`
@@ -66,7 +66,7 @@ def _side_by_side(runs: Sequence[Run]) -> bool:
     weights, *moments = map(stacked, kept)
     for run, Z, Y in zip(runs, weights.Z, weights.Y, strict=True):
         run.weights = run.current = run.weights._replace(Z=Z, Y=Y)
-    steps = Steps(first.feed.data, weights, moments, rule=first.rule, update=first.update)
+    steps = ModifiedSteps(first.feed.data, weights, moments, rule=first.rule, update=first.update)
     visits = np.zeros((len(runs), first.feed.data.query.size))
     done = 0
     while done < first.steps:
