@@ -67,6 +67,13 @@ def test_each_paper_that_installs_with_the_core_is_cited():
     assert len(linked) == 3 and [name.replace(" ", ":") for name in linked] == identifiers
 
 
+def test_the_page_for_an_index_begins_like_the_readme_and_links_to_papers_alone():
+    page, readme = ((ROOT / name).read_text(encoding="utf-8") for name in ("PACKAGE.md", "README.md"))
+    until = page.partition("This is the core")[0]
+    assert until == readme.replace("<!--- prints -->\n", "")[: len(until)]
+    assert all(link.startswith("https://arxiv.org/abs/") for link in re.findall(r"\]\(([^)]*)\)", page))
+
+
 def test_a_wheel_brings_the_examples_that_need_no_studies():
     config = configparser.ConfigParser()
     config.read(ROOT / "setup.cfg", encoding="utf-8")
