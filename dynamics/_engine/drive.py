@@ -156,8 +156,8 @@ def drive(
         Receives the states at these times.
     guard : callable, optional
         (steps, size of the last step) -> reason to stop, or None.
-        report : callable, optional
-            Called with s after each step.
+    report : callable, optional
+        Called with s after each step.
     within : callable, optional
         Called for each step; if it returns a point, the drive ends there.
     done : int
