@@ -160,6 +160,24 @@ class AuditReport:
             f"{values.count(False)} false at some t; {values.count(None)} are open, or nothing that balls are asked."
         )
 
+    def failures(self) -> str:
+        """The checks and proofs that fail where they should hold, a line each; or a sentence that all hold."""
+        rows = verdict_rows(self.table)
+        failing = [[row.statement, row.check, row.level, row.failure] for row in rows if row.alarming]
+        undecided = [
+            [name, f"the proof leaves {what} undecided"] for name, left in self.proofs.items() for what in left
+        ]
+        if failing or undecided:
+            return "\n".join(["What should hold and does not:", *columns(failing), *columns(undecided)])
+        claimed = sum(any(cell.expected for cell in row.rows) for row in rows)
+        more = (
+            f" {len(rows) - claimed} more checks are measured where nothing is claimed." if claimed < len(rows) else ""
+        )
+        proofs = f"proofs of {len(self.labels_of_proofs)} statements"
+        return (
+            f"All that should hold does: {claimed} checks, each at a level and in all its settings, and {proofs}.{more}"
+        )
+
     def text(self) -> str:
         """The grounds of each statement, then a line for each check and level.
 

@@ -198,6 +198,20 @@ class VerdictRow:
         return [self.check, self.level, *_forms(self._where(True)), _worst(self._where(False)) + flag]
 
     @property
+    def failure(self) -> str:
+        """How far the statement misses where it should hold, and in which setting; "" if it holds."""
+        worst = max(
+            (row for row in self.rows if row.alarming),
+            key=lambda row: (row.error != row.error, row.error),
+            default=None,
+        )
+        if worst is None:
+            return ""
+        misses = judge(worst.error, worst.tolerance) is Verdict.FAILS
+        words = describe(worst.error, worst.tolerance) if misses else "false by enclosure"
+        return f"{words} in {worst.setting}"
+
+    @property
     def in_balls(self) -> str:
         """The weakest decision of balls inside the assumptions, and the number of settings that they decide."""
         inside = self._where(True)

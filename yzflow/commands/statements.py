@@ -27,12 +27,14 @@ def audit(
     until: Annotated[float, "With --enclose: last time, in SGD steps."] = 1e4,
     max_seconds: Annotated[float, "With --enclose: for each flow."] = 60.0,
     certificates: Annotated[Path | None, "With --enclose: their folder."] = None,
+    verbose: Annotated[bool, "Print every statement and check, not only what fails."] = False,
     as_json: Json = False,
     out: Annotated[Path | None, "Folder for audit.json and audit.html."] = None,
 ) -> None:
     """Run the proofs and measure the checks of the register; exit status 1 if what should hold does not.
 
-    With --enclose the flows are enclosed in balls too, and their certificates kept (default: in OUT/certificates).
+    What fails is printed, a line each; --verbose has every check, and the files of --out have all. With --enclose the
+    flows are enclosed in balls too, and their certificates kept (default: in OUT/certificates).
 
     Example: yzflow audit --only "Scan and Snap: Theorem 3" --quick --enclose --out audit
     """
@@ -40,6 +42,8 @@ def audit(
     from yzflow.audits.audit import Enclose
     from yzflow.audits.audit import audit as run
 
+    if verbose and as_json:
+        raise ValueError("`--verbose` must be left out beside --json, which has everything, but got both")
     if out is not None:
         folder("--out", out)
     how = None
@@ -48,7 +52,8 @@ def audit(
         how = Enclose(until, max_seconds, None if where is None else folder("--certificates", where))
     chosen = of_paper("--only", only, paper)
     report = run(chosen, quick=quick, seed=seed, enclose=how, progress=True)
-    click.echo(report.json() if as_json else report.text())
+    short = f"{report.counted()}\n\n{report.failures()}"
+    click.echo(report.json() if as_json else report.text() if verbose else short)
     if out is not None:
         report.to_json(out / "audit.json")
         report.to_html(out / "audit.html")
