@@ -10,7 +10,7 @@ from theory import layout, papers, statements
 from theory.statements import Statement
 from yzflow.paper import Paper
 
-__all__ = ["choose", "find"]
+__all__ = ["choose", "find", "parts"]
 
 
 def find(statement: str | Statement, *, argument: str = "statement") -> Statement:
@@ -38,6 +38,19 @@ def find(statement: str | Statement, *, argument: str = "statement") -> Statemen
     near = checks.nearest(statement, {entry.id: (entry.id, entry.number) for entry in register.values()})
     rule = f"be in the register, as {near} are; `yzflow statements` lists all{distributions.more(statement)}"
     raise checks.reject(argument, rule, checks.brief(statement))
+
+
+def parts(statement: str) -> list[Statement]:
+    """The statements that are parts of a printed one in one paper, as (a) and (b) of "Scan and Snap: Theorem 2".
+
+    Empty for the name of one statement, and for parts in several papers.
+    """
+    wanted = checks.plain(statement)
+    register = statements.REGISTER.values()
+    if any(wanted in (checks.plain(entry.id), checks.plain(entry.number)) for entry in register):
+        return []
+    several = [entry for entry in register if _is_part(entry, wanted)]
+    return several if len({entry.paper for entry in several}) == 1 else []
 
 
 def choose(only: Sequence[Any] | Statement | Paper | None, *, argument: str = "only") -> list[Statement]:

@@ -92,13 +92,16 @@ def check(
     """Run the proof and the simulations of one STATEMENT; exit status 1 if what should hold does not.
 
     With --data the checks are run on your own data and training, and the margins of the assumptions are those there.
-    What is printed fits on a screen; --verbose has the rest. `yzflow statements` lists what there is.
+    What is printed fits on a screen; --verbose has the rest. Of a theorem with parts, as "Scan and Snap: Theorem 2",
+    each part has a sentence. `yzflow statements` lists what there is.
 
     Example: yzflow check "Scan and Snap: Theorem 3"
 
     Example: yzflow check "Scan and Snap: Theorem 3" --data classes.csv --vocab-size 2000 --optimizer adamw
     """
+    from dynamics.support import distributions
     from yzflow.audits.check import check as run
+    from yzflow.audits.find_statement import parts
 
     if markdown and as_json:
         raise ValueError("`--markdown` must be left out beside --json, but got both")
@@ -110,7 +113,19 @@ def check(
         if data is None and value is not None:
             raise ValueError(f"`{option}` must come with --data, but got {value}")
     classes = None if data is None else read(data, length=length, vocab_size=vocab_size)
-    verdict = run(statement, data=classes, **vars(training), quick=not full, seed=seed, progress=True)
+    options = {"data": classes, **vars(training), "quick": not full, "seed": seed, "progress": True}
+    if (several := parts(statement)) and not (markdown or verbose or as_json or page):
+        lines, passed = [], True
+        for entry in several:
+            try:
+                verdict = run(entry, **options)
+                headline, passed = verdict.headline, passed and verdict.passed
+            except distributions.Missing as missing:
+                headline, passed = f"Not run: {missing}.", False
+            lines.append(f"{entry.id}. {entry.title}\n  {headline}")
+        print_text("\n".join([*lines, "", "yzflow check with one of these names shows more"]), out)
+        context.exit(0 if passed else 1)
+    verdict = run(statement, **options)
     if page is not None:
         verdict.page(page)
     text = verdict.json() if as_json else verdict.markdown() if markdown else verdict.text(verbose=verbose)

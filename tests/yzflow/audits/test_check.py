@@ -4,14 +4,17 @@ import json
 import re
 from dataclasses import replace
 from html import unescape
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
 from ours import OURS
 
 import yzflow
+from dynamics.support import distributions
 from theory import decoder, statements
 from yzflow import cli
+from yzflow.audits import find_statement
 from yzflow.audits.check import StatementVerdict
 from yzflow.audits.find_statement import find
 from yzflow.audits.headlines import headline
@@ -57,6 +60,30 @@ def test_a_number_that_has_parts_is_refused_with_these():
     assert "Theorem 1" not in str(told.value) and "Bounded Dyck" not in str(told.value)
     with pytest.raises(ValueError, match=r'"Sparse averaging: Theorem 2", "Scan and Snap: Theorem 2\(a\)"'):
         find("Theorem 2")
+
+
+@pytest.mark.slow
+def test_a_theorem_that_has_parts_is_checked_part_by_part(monkeypatch):
+    theorem = "Scan and Snap: Theorem 2"
+    ended = command(theorem)
+    assert ended.exit_code == 0, ended.output
+    shown = ended.stdout.splitlines()
+    titles = [entry for entry in statements.REGISTER.values() if entry.id.startswith(theorem)]
+    assert shown[: 2 * len(titles) : 2] == [f"{entry.id}. {entry.title}" for entry in titles] and len(titles) >= 2
+    assert shown[1] == f"  {yzflow.check(titles[0]).headline}"
+    assert find_statement.parts("Theorem 2") == find_statement.parts("Scan and Snap: Theorem 3") == []
+    # A part that fails, or that cannot be run, is no success.
+    monkeypatch.setattr(
+        "yzflow.audits.check.check", lambda *_, **__: SimpleNamespace(headline="It fails.", passed=False)
+    )
+    assert command(theorem).exit_code == 1
+
+    def lacks(*_, **__):
+        raise distributions.Missing("it comes with a tool")
+
+    monkeypatch.setattr("yzflow.audits.check.check", lacks)
+    ended = command(theorem)
+    assert ended.exit_code == 1 and ended.stdout.count("  Not run: it comes with a tool.") == len(titles)
 
 
 @pytest.mark.parametrize(
