@@ -70,8 +70,8 @@ class Dop853:
         Number of tried steps, rejected ones included; None if the method does not report it.
     method : str
         Method of the next step.
-        switched : float or None
-            The point at which another method took over.
+    switched : float or None
+        The point at which another method took over.
 
     Parameters
     ----------

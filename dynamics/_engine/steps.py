@@ -80,10 +80,10 @@ class FlowSteps(Protocol):
     ----------
     s : float
         Present value of the variable of integration.
-        state : (n,) array
-            State at s.
-        method : str
-            Method of the next step.
+    state : (n,) array
+        State at s.
+    method : str
+        Method of the next step.
     trials : int or None
         Number of tried steps, rejected ones included; None if the method does not report it.
     switched : float or None

@@ -307,8 +307,8 @@ def four_columns(
         Labels of its proofs from the same run; empty if they were not run.
     everywhere : bool
         Count rows outside the assumptions, too.
-        absent : sequence of Absent
-            Checks without a number.
+    absent : sequence of Absent
+        Checks without a number.
     """
     every = tuple(level for check in statement.checks for level in check.levels)
     # A statement from outside has one column for all its levels.

@@ -76,8 +76,8 @@ def html(
         The proofs of its clauses. Default: derive them now, which decides nothing and takes a second or two.
     index : str, optional
         Address of the index of all pages, for a link.
-        note : str, optional
-            Text below the badge.
+    note : str, optional
+        Text below the badge.
     attached : Attached, optional
         A further section with its scripts.
     """

@@ -140,8 +140,8 @@ class Result:
     ----------
     variables : dict
         Name -> (dimensions, array, attributes).
-        coordinates : dict
-            Dimension -> (labels, attributes), for dimensions with labels.
+    coordinates : dict
+        Dimension -> (labels, attributes), for dimensions with labels.
     error : str
         Empty for a run that succeeded.
     traceback : str

@@ -37,16 +37,16 @@ class Cut(NamedTuple):
     ----------
     number : int
         Index of the function.
-        s : float
-            The zero.
+    s : float
+        The zero.
     sign : int
         The sign beyond it.
     left, right : (n,) array
         States on both sides of it.
     state : (n,) array
         The state at the zero.
-        start : float
-            Start of an earlier step, since steps just before a kink may have had stages beyond it.
+    start : float
+        Start of an earlier step, since steps just before a kink may have had stages beyond it.
     first : (n,) array
         The state there.
     """

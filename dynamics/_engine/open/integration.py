@@ -37,8 +37,8 @@ class Integration:
     clock : Clock
     times : (n,) array
         Output times.
-        parameters : mapping
-            Parameters of the run, for its record.
+    parameters : mapping
+        Parameters of the run, for its record.
     report : Progress
     """
 

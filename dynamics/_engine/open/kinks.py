@@ -78,8 +78,8 @@ class Slide:
     ----------
     number : int
         Index of the event.
-        sign : int
-            Sign of g beyond the surface.
+    sign : int
+        Sign of g beyond the surface.
     across : (n,) array
         A direction from before to beyond: f- - f+.
     """

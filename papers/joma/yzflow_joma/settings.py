@@ -34,8 +34,8 @@ class JomaSetting:
         End of the full flow.
     seed : int
         Seed of the start.
-        scale : float
-            Standard deviation of the start.
+    scale : float
+        Standard deviation of the start.
     of_classes : bool
         True if the contexts are Scan and Snap's.
     """
