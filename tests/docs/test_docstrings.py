@@ -77,6 +77,19 @@ def test_docstrings_begin_with_what_they_name():
 
 
 @pytest.mark.slow
+def test_entries_stand_at_the_depth_of_their_section():
+    """An entry below another's description would be read as a part of it."""
+    deeper = re.compile(r"^    [\w*, ]+ : \S.*\n        \S", re.MULTILINE)
+    wrong = [
+        f"{file.relative_to(ROOT)}: {name}"
+        for file in of_all(".py")
+        for name, text in docstrings(file)
+        if re.search(r"^-{4,}$", text, re.MULTILINE) and deeper.search(text)
+    ]
+    assert not wrong
+
+
+@pytest.mark.slow
 def test_names_of_code_in_docstrings_and_pages_exist():
     texts = [(file, text) for file in of_all(".py") for _, text in docstrings(file)]
     texts += [(file, file.read_text(encoding="utf-8")) for file in of_all(".md")]
