@@ -11,7 +11,7 @@ from theory.papers import papers
 from theory.scan_and_snap import bounds
 from yzflow.pages import live
 from yzflow.papers.scan_and_snap import views
-from yzflow.papers.scan_and_snap.panel import formulas
+from yzflow.papers.scan_and_snap.panel import data, formulas
 from yzflow.papers.scan_and_snap.settings import PAPER, Setting, single_common_token, two_common_tokens
 
 # With what other distributions add to the paper.
@@ -151,7 +151,7 @@ def test_the_bands_of_sgd_are_python_s_and_say_that_they_stand_still(shared_brow
         limit = [] if length == "infinity" else ["SGD, T = ∞"]
         assert page.evaluate(key)[-1 - len(limit) :] == [f"SGD, {many}{names[length]}", *limit]
         assert page.inner_text("#live-told") == run["told"] == content["told"][length]
-        assert f"SGD, {many}{names[length]}, after 2000 steps:" in page.inner_text("#curves-text")
+        assert f"SGD, {many}{names[length]}, after {data.MAX_STEPS} steps:" in page.inner_text("#curves-text")
         assert page.locator("#curves path.band").count() == (seeds > 1) and _axes(page) == axes
         pictures.add(page.inner_html("#curves-canvas"))
     assert len(pictures) == 4 and len(content["runs"]["128"]["z"]) == views.SEEDS
