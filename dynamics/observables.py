@@ -121,7 +121,8 @@ class Support:
 
 def support_of(bags: Bags, n_tokens: int) -> Support:
     """The support of bags, computed once for each of them; its arrays are read-only."""
-    support: Support = checks.instance("bags", bags, Bags)._once(_read_only_support, n_tokens)
+    bags = checks.instance("bags", bags, Bags)
+    support: Support = bags._once(_read_only_support, checks.integer("n_tokens", n_tokens, minimum=bags.n_tokens))
     return support
 
 
