@@ -1,4 +1,4 @@
-"""What each fast path buys: the same call with it and without it, in turn, by the processor's clock."""
+"""The gain of each fast path: the same call with it and without it, in turn, by the processor's clock."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from yzflow.testing import check_paper
 
 
 def fresh(found):
-    """What a part of a proof returned, in mappings that a caller may add to."""
+    """The result of a part of a proof, in mappings that a caller may add to."""
     if type(found) is tuple:
         return tuple(map(fresh, found))
     return type(found)(found) if type(found) in (dict, list) else found

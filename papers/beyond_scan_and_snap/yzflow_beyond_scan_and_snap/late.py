@@ -121,7 +121,8 @@ def solve(rate: Callable[[float, np.ndarray], np.ndarray], first: np.ndarray, s:
             rate, (START, float(s[-1])), first, method="Radau", t_eval=s, rtol=rtol, atol=1e-2 * rtol
         )
     if not solution.success:
-        raise RuntimeError(f"the late flow stopped at ln t = {solution.t[-1]:g}: {solution.message}")
+        reached = solution.t[-1] if len(solution.t) else START  # the times of outputs alone
+        raise RuntimeError(f"the late flow stopped after ln t = {reached:g}: {solution.message}")
     return solution.y.T
 
 
