@@ -15,6 +15,7 @@ import scipy
 import xarray as xr
 from numpy.typing import ArrayLike
 
+from dynamics import IntegrationError
 from dynamics.support import checks
 
 _LEAST = 1e-100  # a share whose inverse square is still a number
@@ -59,6 +60,8 @@ def late_flow(
     ------
     ValueError
         If an argument is out of its range.
+    IntegrationError
+        If the integrator fails.
     """
     s = checks.finite_array("ln_t", ln_t, ndim=1)
     if s.size == 0 or (np.diff(s) <= 0).any() or s[0] <= START:
@@ -122,7 +125,10 @@ def solve(rate: Callable[[float, np.ndarray], np.ndarray], first: np.ndarray, s:
         )
     if not solution.success:
         reached = solution.t[-1] if len(solution.t) else START  # the times of outputs alone
-        raise RuntimeError(f"the late flow stopped after ln t = {reached:g}: {solution.message}")
+        why = f"the late flow stopped after ln t = {reached:g}: {solution.message}"
+        raise IntegrationError(
+            f"{why} Try smaller learning rates, or a larger rtol", float(np.exp(reached)), None, None
+        )
     return solution.y.T
 
 
