@@ -52,7 +52,7 @@ def audit(
         how = Enclose(until, max_seconds, None if where is None else folder("--certificates", where))
     chosen = of_paper("--only", only, paper)
     report = run(chosen, quick=quick, seed=seed, enclose=how, progress=True)
-    short = f"{report.counted()}\n\n{report.failures()}"
+    short = "\n\n".join(filter(None, (report.counted(), report.decided(), report.failures())))
     click.echo(report.json() if as_json else report.text() if verbose else short)
     if out is not None:
         report.to_json(out / "audit.json")

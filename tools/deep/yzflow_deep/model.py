@@ -304,6 +304,8 @@ class Transformer(_Weights):
     def decode(self, hidden: jax.Array) -> jax.Array:
         """Logits of the next token from the first result of `hidden`: (.., next tokens)."""
         checks.instance("hidden", hidden, (jax.Array, np.ndarray), rule="be what `hidden` returns first")
+        if np.ma.isMaskedArray(hidden):
+            raise checks.reject("hidden", "have no masked entries", "a masked array")
         if not jnp.issubdtype(hidden.dtype, jnp.floating):
             raise checks.reject("hidden", "hold floats", f"dtype {hidden.dtype}")
         if hidden.ndim == 0 or hidden.shape[-1] != self.architecture.width:
