@@ -41,7 +41,7 @@ def find(statement: str | Statement, *, argument: str = "statement") -> Statemen
 
 
 def parts(statement: str) -> list[Statement]:
-    """The statements that are parts of a printed one in one paper, as (a) and (b) of "Scan and Snap: Theorem 2".
+    """The statements that are parts of a printed one in one paper, as (a) and (b) of a theorem.
 
     Empty for the name of one statement, and for parts in several papers.
     """
