@@ -1,10 +1,20 @@
-"""Browsers, settings of the property tests, and Ctrl-C as a terminal would send it, for all folders of tests."""
+"""For all folders of tests: browsers, settings of property tests, flint's precision, Ctrl-C as a terminal sends it."""
 
 import signal
 
 import pytest
 from driving import browser, chromium, shared_browser  # noqa: F401, fixtures
 from property_tests import settings  # noqa: F401, loaded
+
+
+@pytest.fixture
+def same_precision():
+    """Flint's precision after a test as it was before."""
+    from flint import ctx
+
+    before = ctx.prec, ctx.cap
+    yield
+    ctx.prec, ctx.cap = before
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses

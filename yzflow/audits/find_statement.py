@@ -24,18 +24,15 @@ def find(statement: str | Statement, *, argument: str = "statement") -> Statemen
     """
     if isinstance(statement, Statement):
         return _known(statement)
-    register = statements.REGISTER
     wanted = checks.plain(checks.instance(argument, statement, (str, Statement)))
-    matches = [entry for entry in register.values() if wanted == checks.plain(entry.id)]
-    matches = matches or [entry for entry in register.values() if wanted == checks.plain(entry.number)]
+    matches = _named(wanted)
     if len(matches) == 1:
         return matches[0]
     # "Theorem 2" is no id beside "Theorem 2(a)" and "Theorem 2(b)", but may mean one of them.
-    matches += [entry for entry in register.values() if entry not in matches and _is_part(entry, wanted)]
-    if matches:
+    if matches := [*matches, *_parts(wanted)]:
         several = ", ".join(f'"{entry.id}"' for entry in matches)
         raise checks.reject(argument, f"name one of {several}", repr(statement))
-    near = checks.nearest(statement, {entry.id: (entry.id, entry.number) for entry in register.values()})
+    near = checks.nearest(statement, {entry.id: (entry.id, entry.number) for entry in statements.REGISTER.values()})
     rule = f"be in the register, as {near} are; `yzflow statements` lists all{distributions.more(statement)}"
     raise checks.reject(argument, rule, checks.brief(statement))
 
@@ -46,10 +43,7 @@ def parts(statement: str) -> list[Statement]:
     Empty for the name of one statement, and for parts in several papers.
     """
     wanted = checks.plain(statement)
-    register = statements.REGISTER.values()
-    if any(wanted in (checks.plain(entry.id), checks.plain(entry.number)) for entry in register):
-        return []
-    several = [entry for entry in register if _is_part(entry, wanted)]
+    several = [] if _named(wanted) else _parts(wanted)
     return several if len({entry.paper for entry in several}) == 1 else []
 
 
@@ -73,10 +67,20 @@ def choose(only: Sequence[Any] | Statement | Paper | None, *, argument: str = "o
     return [*ordered, *chosen.values()]
 
 
-def _is_part(statement: Statement, wanted: str) -> bool:
-    """True if a statement is a part of a printed one, as "Theorem 2(a)" of "Theorem 2"."""
-    names = (checks.plain(statement.id), checks.plain(statement.number))
-    return any(name.startswith(wanted) and name[len(wanted) :][:1] in ("(", ",") for name in names)
+def _named(wanted: str) -> list[Statement]:
+    """The statement with this id, else those with this number."""
+    register = statements.REGISTER.values()
+    by_id = [entry for entry in register if wanted == checks.plain(entry.id)]
+    return by_id or [entry for entry in register if wanted == checks.plain(entry.number)]
+
+
+def _parts(wanted: str) -> list[Statement]:
+    """The statements that are parts of a printed one, as "Theorem 2(a)" of "Theorem 2"."""
+    begins = (f"{wanted}(", f"{wanted},")
+    register = statements.REGISTER.values()
+    return [
+        entry for entry in register if any(checks.plain(name).startswith(begins) for name in (entry.id, entry.number))
+    ]
 
 
 def _known(statement: Statement) -> Statement:

@@ -21,7 +21,6 @@ RTOL = 5e-15
 
 vocabularies = st.one_of(st.integers(2, 60), st.integers(2, 10**6))
 times = st.floats(-12, 300).map(lambda e: 10.0**e)
-moderate_times = st.floats(-6, 8).map(lambda e: 10.0**e)
 rates = st.floats(-3, 3).map(lambda e: 10.0**e)
 quick = settings(max_examples=50, deadline=None, derandomize=True, database=None)
 

@@ -7,7 +7,6 @@ import zipfile
 
 import numpy as np
 import pytest
-from flint import ctx
 from hypothesis import given
 from hypothesis import strategies as st
 from yzflow_enclose import Enclosure, canonical, enclose_flow
@@ -18,14 +17,9 @@ from yzflow_enclose.verifier import verify
 from dynamics import Bags, SequenceClasses
 from dynamics.support import archive, sealed
 
+pytestmark = pytest.mark.usefixtures("same_precision")  # a checker sets it and leaves it so
+
 REFUSED = r"^(`\w+` must [\s\S]*, but got|the enclosure proves nothing: )"
-
-
-@pytest.fixture(autouse=True)
-def same_precision():
-    before = ctx.prec, ctx.cap
-    yield
-    ctx.prec, ctx.cap = before
 
 
 @pytest.fixture(scope="module")

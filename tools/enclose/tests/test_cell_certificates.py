@@ -20,6 +20,8 @@ from yzflow_enclose.verifier import verify, verify_cell, verify_jets
 
 from dynamics import SequenceClasses
 
+pytestmark = pytest.mark.usefixtures("same_precision")  # a checker sets it and leaves it so
+
 LEAD, FALLS = (0.0, 1.0, -1.0), (1.0, 0.0, 0.0)
 SMALL = Cell(2, 2, (2.0, 1.0), 1.0, (0.2, 0.22), (1.4, 1.5))
 WITH_UNSEEN = Cell(3, 7, (2.0, 1.0), 1.0, (0.2, 0.22), (1.4, 1.5), "modified")
@@ -29,14 +31,6 @@ NAMES = {
     "modified": 3 + 2 + 6,
     "theory": 3 + 1,
 }
-
-
-@pytest.fixture(autouse=True)
-def same_precision():
-    """The checker is a program: it sets its precision and leaves it so."""
-    before = ctx.prec, ctx.cap
-    yield
-    ctx.prec, ctx.cap = before
 
 
 @pytest.fixture(scope="module")

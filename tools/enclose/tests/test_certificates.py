@@ -28,6 +28,8 @@ from yzflow_enclose.verifier import verify, verify_cell, verify_file, verify_flo
 
 from dynamics import Bags, SequenceClasses
 
+pytestmark = pytest.mark.usefixtures("same_precision")  # a checker sets it and leaves it so
+
 RATES = {"eta_y": 1.0, "eta_z": 2.0}
 SHORT = {**RATES, "t_end": 3.0, "bits": 36}
 
@@ -39,14 +41,6 @@ def lead_shrinks() -> SequenceClasses:
 
 def common_and_rest() -> SequenceClasses:
     return SequenceClasses.single_common_token(3, 7, common=0.5, distinct=(1.0, 0.5))
-
-
-@pytest.fixture(autouse=True)
-def same_precision():
-    """The checker is a program: it sets its precision and leaves it so."""
-    before = ctx.prec, ctx.cap
-    yield
-    ctx.prec, ctx.cap = before
 
 
 @pytest.fixture(scope="module", params=["full", "modified", "theory"])

@@ -15,7 +15,6 @@ import judging
 import numpy as np
 import pytest
 from driving import LONG
-from flint import ctx
 from forging import DECODERS, mutant
 from yzflow_enclose import Enclosure, canonical, enclose_flow
 from yzflow_enclose.cells import Cell, CellEnclosure, decide_cell
@@ -23,6 +22,8 @@ from yzflow_enclose.verifier import verify
 
 from dynamics import SequenceClasses, gradient_flow
 from dynamics.support import archive
+
+pytestmark = pytest.mark.usefixtures("same_precision")  # a checker sets it and leaves it so
 
 # In the long form seeds roll on: a new one each time, in the test's name.
 SEED = int(os.environ.get("YZFLOW_SEED", np.random.SeedSequence().entropy % 2**32)) if LONG else 20261123
@@ -46,13 +47,6 @@ def certificates(tmp_path_factory):
         flow.save(path)
         found[decoder] = archive.decode(path.read_bytes(), name=archive.CLAIM)
     return found
-
-
-@pytest.fixture(autouse=True)
-def same_precision():
-    before = ctx.prec, ctx.cap
-    yield
-    ctx.prec, ctx.cap = before
 
 
 # The truth.

@@ -9,19 +9,12 @@ import zipfile
 
 import numpy as np
 import pytest
-from flint import ctx
 from yzflow_enclose import Enclosure, canonical, certificate, enclose_flow
 from yzflow_enclose.verifier import verify
 
 from dynamics import SequenceClasses
 
-
-@pytest.fixture(autouse=True)
-def same_precision():
-    """The checker is a program: it sets its precision and leaves it so."""
-    before = ctx.prec, ctx.cap
-    yield
-    ctx.prec, ctx.cap = before
+pytestmark = pytest.mark.usefixtures("same_precision")  # a checker sets it and leaves it so
 
 
 @pytest.fixture(scope="module")
