@@ -17,6 +17,16 @@ def same_precision():
     ctx.prec, ctx.cap = before
 
 
+@pytest.fixture(scope="module")
+def few_classes_reduced():
+    """Flows that invert F^T F are reduced by symmetry however few their classes: few go whole, which is faster."""
+    from dynamics.fields import orbits
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(orbits, "_FEWEST_INVERTED", 0)
+        yield
+
+
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses
 def pytest_collection_modifyitems(items):
     """Mark tests that need a browser as slow."""

@@ -25,6 +25,8 @@ from dynamics.support.checks import read_only
 
 # How many times smaller the reduced system has to be.
 _WORTH = 2
+# Below so many classes F^T F is inverted faster whole than by kinds, whose calls cost more than their numbers.
+_FEWEST_INVERTED = 48
 
 
 def find_orbits(setting: FlowSetting, *, inverts: bool) -> Orbits | None:
@@ -39,6 +41,8 @@ def find_orbits(setting: FlowSetting, *, inverts: bool) -> Orbits | None:
     if symmetry is None or _WORTH * symmetry.variables > layer.Z.size + layer.Y.size:
         return None
     if inverts:
+        if len(bags) < _FEWEST_INVERTED:
+            return None
         pseudo = sum(kind.bags.shape[1] for kind in symmetry.kinds)
         if _WORTH * sum((kind.bags.shape[1] + pseudo) ** 3 for kind in symmetry.kinds) > len(bags) ** 3:
             return None

@@ -60,27 +60,33 @@ class Theory(System):
 
     def derivative(self, state: np.ndarray) -> np.ndarray:
         """dZ/dt by (10) with Theorem 1, and M dh/dt (44)."""
-        bags, weight = self.setting.bags, self.batch.weight
         Z, x = (read_only(part) for part in self.split(state))
-        features = Features.of(self.batch, Z)
-        inner = np.empty((len(bags), len(bags)))
-        reduced.theory_decoder(x, bags.target, float(self.vocab_size), inner)
-        backpropagated = features.combine(inner, np.zeros((self.shape[1], len(bags))))
         out = np.zeros_like(state)
         dZ, dx = self.split(out)
-        reduced.pull_back(bags.query, weight, bags.indptr, bags.token, features.values, backpropagated, dZ)
-        dZ *= self.eta_z
+        self._pull_back(Features.of(self.batch, Z), x, dZ)
         with np.errstate(over="ignore"):  # a trial step may overshoot; 1 / inf is then the right limit
-            dx[:] = weight * self.vocab_size * self.eta_y / (self.vocab_size - 1 + np.exp(x))
+            dx[:] = self.batch.weight * self.vocab_size * self.eta_y / (self.vocab_size - 1 + np.exp(x))
         return out
 
-    def layer(self, state: np.ndarray) -> Layer:
-        """The layer at a state, with Y = F (I - E') [x_n (e_n - 1/M)]_n (Theorem 5)."""
-        Z, x = (read_only(part) for part in self.split(state))
+    def _pull_back(self, features: Features, x: np.ndarray, dZ: np.ndarray) -> None:
+        """Write dZ/dt, by (10) with Theorem 1, into zeros."""
+        bags, n = self.setting.bags, x.size
+        inner = np.empty((n, n))
+        reduced.theory_decoder(x, bags.target, float(self.vocab_size), inner)
+        backpropagated = features.combine(inner, np.zeros((self.shape[1], n)))
+        reduced.pull_back(bags.query, self.batch.weight, bags.indptr, bags.token, features.values, backpropagated, dZ)
+        dZ *= self.eta_z
+
+    def _decode(self, features: Features, x: np.ndarray, Y: np.ndarray) -> None:
+        """Write Y = F (I - E') [x_n (e_n - 1/M)]_n (Theorem 5) into zeros."""
         W = np.repeat(-x[:, None] / self.vocab_size, self.multiplicity.size, axis=1)
         W[np.arange(x.size), self.setting.bags.target] += x
-        Y = Features.of(self.batch, Z).combine(W, np.zeros((self.shape[1], self.multiplicity.size)))
-        return Layer(Z, Y, None, self.multiplicity)
+        features.combine(W, Y)
+
+    def layer(self, state: np.ndarray) -> Layer:
+        """The layer at a state, with Y of Theorem 5."""
+        seen = self.observe(state[None]).states
+        return Layer(seen.weights.Z[0], seen.weights.Y[0], None, self.multiplicity)
 
     def bound(self, state: np.ndarray, out: np.ndarray) -> Callable[[], float]:
         """A function that writes the derivative at what ``state`` then holds into ``out``."""
@@ -95,11 +101,17 @@ class Theory(System):
         return self.split(derivative)[0]
 
     def observe(self, states: np.ndarray) -> Observed:
-        """Observations of states."""
-        layers = [self.layer(state) for state in states]
-        velocity = np.stack([self.split(self.derivative(state))[0] for state in states])
-        weights = Weights(*(np.stack(arrays) for arrays in zip(*(layer.weights for layer in layers), strict=True)))
-        return Observed(States.of(layers[0], weights), velocity, None)
+        """Observations of states, with Y of Theorem 5."""
+        n = len(states)
+        Z, x = np.ascontiguousarray(states[:, : self.size]).reshape(n, *self.shape), states[:, self.size :]
+        velocity, Y = np.zeros_like(Z), np.zeros((n, self.shape[1], self.multiplicity.size))
+        for i in range(n):
+            own = read_only(x[i].copy())
+            features = Features.of(self.batch, read_only(Z[i].view()))
+            self._pull_back(features, own, velocity[i])
+            self._decode(features, own, Y[i])
+        none = (np.empty((n, 0, 0)),) * 5
+        return Observed(States.of(self.setting.start, Weights(Z, Y, *none)), velocity, None)
 
     def extra(self, states: np.ndarray) -> dict[str, tuple]:
         """h of each class over time."""

@@ -31,7 +31,7 @@ from dynamics._engine import dop853
 from dynamics._engine.steps import METHODS
 from dynamics._model import frames
 
-pytestmark = pytest.mark.usefixtures("table")
+pytestmark = pytest.mark.usefixtures("table", "few_classes_reduced")
 RATES = {"eta_y": 1.0, "eta_z": 0.8}
 TIMES = np.array([0.0, 0.7, 3.0, 8.0])
 BUILT_IN = ("full", "modified", "theory")

@@ -11,6 +11,7 @@ from dynamics import Bags, Layer, Limits, Objective, SequenceClasses, Solver, Tr
 from dynamics.fields import orbits
 from dynamics.fields.symmetry import find_symmetry
 
+pytestmark = pytest.mark.usefixtures("few_classes_reduced")
 decoders = st.sampled_from(("full", "modified", "theory"))
 
 
@@ -271,6 +272,13 @@ def test_what_never_occurs_keeps_its_logits():
     assert_same(found, run(padded, "full", "none", init=Layer(Z, Y)))
     np.testing.assert_array_equal(found.final.Z[[0, 2]], Z[[0, 2]])
     np.testing.assert_array_equal(found.final.Y[:2], Y[:2])
+
+
+def test_few_classes_go_whole_where_the_features_are_inverted(monkeypatch):
+    monkeypatch.setattr(orbits, "_FEWEST_INVERTED", 12)
+    for decoder, reduced in (("full", True), ("modified", False), ("theory", False)):
+        assert (reduction(run(SequenceClasses.single_common_token(11, 40), decoder)) != "none") == reduced
+        assert reduction(run(SequenceClasses.single_common_token(12, 40), decoder)) != "none"
 
 
 def test_options_without_reduction():

@@ -181,8 +181,13 @@ def save(figure: Figure, stem: str | os.PathLike, *, formats: Sequence[str] = ("
             "stem", "be the path of files without their ending", checks.brief(stem if text is None else text)
         )
     paths = {name: writable("stem", f"{text}.{name}") for name in formats}
-    for name, path in paths.items():
-        content = io.BytesIO()  # in which matplotlib cannot fail for want of space
-        figure.savefig(content, format=name, dpi=_SETTINGS["savefig.dpi"])
-        write(path, content.getbuffer())
+    layout = figure.get_layout_engine()
+    try:
+        for name, path in paths.items():
+            content = io.BytesIO()  # in which matplotlib cannot fail for want of space
+            figure.savefig(content, format=name, dpi=_SETTINGS["savefig.dpi"])
+            figure.set_layout_engine("none")  # the first file's layout is that of all, and half of the work
+            write(path, content.getbuffer())
+    finally:
+        figure.set_layout_engine(layout or "none")
     return list(paths.values())
