@@ -1,6 +1,7 @@
 """Kept files answer their own question alone: the same one from disk, and another one anew or not at all."""
 
 import importlib
+import shutil
 import warnings
 
 import pytest
@@ -11,16 +12,6 @@ from yzflow.testing import GRAMMAR
 
 ANSWERED, READ_ALONE = all_questions()
 QUESTIONS = {name: question for kind in ANSWERED.values() for name, question in kind.items()}
-
-
-def of_each(asked):
-    """Parameters of a test: names of a question, and what ``asked`` gives of it."""
-    slow = {True: [pytest.mark.slow], False: []}
-    return [
-        pytest.param(name, *more, marks=slow[question.slow], id="-".join([name, *more]))
-        for name, question in QUESTIONS.items()
-        for more in asked(question)
-    ]
 
 
 def test_every_kind_of_file_is_declared():
@@ -57,39 +48,31 @@ class Counted:
 
 
 def differs(counted, question, folder, fresh, **changes):
-    """Asks in a folder that holds the answer of another question; nothing old may come."""
+    """Asks in a folder that holds answers of other questions; nothing old may come."""
+    fresh.mkdir()
     try:
         answer, calls = counted.during(question.ask, folder, **changes)
     except ValueError as error:
         assert GRAMMAR.match(str(error)), error
         return
-    assert calls > 0, "it was answered from what is kept"
-    assert answer == question.ask(fresh, **changes)
+    assert calls > 0, f"{changes} was answered from what is kept"
+    assert answer == question.ask(fresh, **changes), changes
 
 
-@pytest.mark.parametrize("name", of_each(lambda question: [()]))
-def test_the_same_question_is_answered_from_disk(name, tmp_path, monkeypatch):
-    question = QUESTIONS[name]
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * question.slow) for name, question in QUESTIONS.items()]
+)
+def test_what_is_kept_answers_its_own_question_alone(name, tmp_path, monkeypatch):
+    """The same question from disk; no other one, and none of another version of yzflow."""
+    question, kept = QUESTIONS[name], tmp_path / "kept"
+    kept.mkdir()
     counted = Counted(monkeypatch, question.work)
-    first, calls = counted.during(question.ask, tmp_path)
+    first, calls = counted.during(question.ask, kept)
     assert calls > 0
-    assert counted.during(question.ask, tmp_path) == (first, 0)
-
-
-@pytest.mark.parametrize(("name", "what"), of_each(lambda question: [(what,) for what in question.others]))
-def test_another_question_is_not_answered_with_what_is_kept(name, what, tmp_path, monkeypatch):
-    question = QUESTIONS[name]
-    counted = Counted(monkeypatch, question.work)
-    question.ask(tmp_path)
-    (tmp_path / "fresh").mkdir()
-    differs(counted, question, tmp_path, tmp_path / "fresh", **question.others[what])
-
-
-@pytest.mark.parametrize("name", of_each(lambda question: [()] * question.versions))
-def test_another_version_of_yzflow_does_not_answer(name, tmp_path, monkeypatch):
-    question = QUESTIONS[name]
-    counted = Counted(monkeypatch, question.work)
-    question.ask(tmp_path)
-    monkeypatch.setattr("dynamics.version.__version__", "0.0.1")
-    (tmp_path / "fresh").mkdir()
-    differs(counted, question, tmp_path, tmp_path / "fresh")
+    assert counted.during(question.ask, kept) == (first, 0)
+    if question.versions:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("dynamics.version.__version__", "0.0.1")
+            differs(counted, question, shutil.copytree(kept, tmp_path / "older"), tmp_path / "fresh")
+    for what, changes in question.others.items():
+        differs(counted, question, kept, tmp_path / f"fresh for {what}", **changes)
