@@ -64,6 +64,7 @@ FLOORS = {
             "yzflow.audits.formulas",
             "yzflow.audits.options",
             "yzflow.audits.campaign_table",
+            "yzflow.figures.film",
             "yzflow.figures.notebook",
             "yzflow.figures.registry",
             "yzflow.figures.style",

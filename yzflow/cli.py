@@ -18,7 +18,7 @@ import click
 
 # Module of `yzflow.commands` -> its commands. A command `new-paper` is the function `new_paper` there.
 _MODULES = {
-    "drawing": ("example", "explore", "figure"),
+    "drawing": ("example", "explore", "figure", "film"),
     "files": ("rerun",),
     "fuzzing": ("fuzz",),
     "lists": ("figures", "new-paper", "options", "papers", "statements"),

@@ -184,6 +184,43 @@ def of_attention_over_training(entry):
         entry(t_end=5.0)
 
 
+def of_moving_attention(entry):
+    """Bars, lines and t* of another training, at a time of its own; a weighted one has no t*."""
+    data = entry.data(figures.Effort(quick=True), n_classes=3, vocab_size=400, common=0.5, eta_y=0.6, t_end=3000.0)
+    recorded, peak = data.dataset, transition_time(3, 400, 0.6)
+    now = recorded.sel(time=70.0, method="nearest")
+    figure = entry(data, time=70.0, next_token=1)
+    bars, logits, pace = figure.axes
+    shares = now["attention"].sel(next_token=1).values
+    (tokens,) = np.nonzero(shares)
+    np.testing.assert_array_equal([bar.get_height() for bar in bars.patches], shares[tokens])
+    assert [label.get_text() for label in bars.get_xticklabels()] == [str(token) for token in tokens]
+    assert bars.get_title() == "full flow, next token 1"
+    np.testing.assert_array_equal(bars.get_lines()[0].get_ydata(), recorded["attention"].values[0, 1, tokens])
+    whole, past, point = logits.get_lines()[:3]
+    np.testing.assert_array_equal(whole.get_ydata(), recorded["z"].values[:, 0, 0])
+    assert point.get_xdata()[0] == past.get_xdata()[-1] == float(now["time"])
+    assert point.get_ydata()[0] == float(now["z"][0, 0])
+    speed = pt.attention_speed(data, next_token=1)
+    np.testing.assert_allclose(pace.get_lines()[0].get_ydata(), speed / speed.max())
+    assert upright(logits) == upright(pace) == {(round(peak, 6), "--")}
+    assert figure.get_suptitle().startswith(f"t = {float(now['time']):.1f} SGD steps: snapping")
+    assert f"t^* = {peak:.0f}$" in figure.get_suptitle() and logits.get_xlim()[1] == 3000
+    assert "SGD steps: scanning" in entry(data, time=5.0).get_suptitle()
+    table = (np.eye(2, 3) + 1) / 4
+    heavy = SequenceClasses(table, [0, 0], vocab_size=9, class_weights=[0.7, 0.3])
+    own = gradient_flow(heavy, eta_y=1.0, eta_z=0.1, t_end=30.0, n_times=9)
+    steps = sgd(heavy, eta_y=1.0, eta_z=0.1, steps=5, seed=0)
+    for run, how in ((own, "full flow"), (steps, "SGD")):
+        assert "t^*" not in words(entry(run)) and upright(entry(run).axes[1]) == set()
+        assert entry(run).axes[0].get_title() == f"{how}, next token 0"
+    moved = np.abs(steps.dataset["attention"][:, 0] - steps.dataset["attention"][0, 0]).sum("token")
+    np.testing.assert_allclose(entry(steps).axes[2].get_lines()[0].get_ydata(), moved / moved[-1])
+    assert entry(steps).get_suptitle() == "t = 5.0 SGD steps"
+    with pytest.raises(ValueError, match=r"^`next_token` must be below 2, but got 2"):
+        entry(own, next_token=2)
+
+
 def of_audit_errors(entry):
     row = SimpleNamespace(statement="Ours: Lemma 1", check="a check", setting="K = 3", level="my level", error=3e-5,
                           inside=False)  # fmt: skip
@@ -226,6 +263,7 @@ CASES = {
     "figure12": of_medium,
     "fidelity": of_fidelity,
     "attention_over_training": of_attention_over_training,
+    "moving_attention": of_moving_attention,
     "audit_errors": of_audit_errors,
     "survival": of_survival,
     "worst_margins": of_worst_margins,

@@ -1,4 +1,4 @@
-"""Commands that draw or show: figure, explore and example."""
+"""Commands that draw or show: figure, film, explore and example."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import click
 
-from yzflow.commands.common import Command, files_to_write, print_facts, read
+from yzflow.commands.common import FILE, Command, files_to_write, print_facts, read
 from yzflow.commands.options import Json, command
 from yzflow.figure_settings import KEYWORDS, complete, refuse
 
@@ -45,6 +45,14 @@ _SETTING = [
 ]
 
 
+def _setting(entry: Any, options: dict[str, str | None]) -> dict[str, Any]:
+    """The setting of a figure in its keywords, from options of the command line."""
+    given = {key: KEYWORDS[key].read(text) for key, text in options.items() if text is not None}
+    takes = entry.takes
+    refuse(entry.name, takes, {key: value for key, value in given.items() if key not in takes}, options=True)
+    return complete(entry.name, takes, given)
+
+
 @command(cls=_Figure, more=_SETTING)
 def figure(
     name: str,
@@ -79,10 +87,7 @@ def figure(
     if entry.compute is None:
         how = f": `{entry.trained_by}` trains and draws it" if entry.trained_by else ", as it draws runs that are given"
         raise checks.reject("NAME", f"be a figure that computes its data{how}", entry.name)
-    given = {key: KEYWORDS[key].read(text) for key, text in options.items() if text is not None}
-    takes = entry.takes
-    refuse(entry.name, takes, {key: value for key, value in given.items() if key not in takes}, options=True)
-    setting = complete(entry.name, takes, given)
+    setting = _setting(entry, options)
     kinds = [checks.one_of("--format", kind, ("png", "pdf", "svg")) for kind in formats.split(",")]
     folder("--out", out)
     effort = figures.Effort(quick=quick, store=out / "store" if store is None else store, progress=True)
@@ -91,6 +96,42 @@ def figure(
     caption = entry.caption(data)
     facts = {"figure": entry.name, "caption": caption, "files": paths}
     print_facts(as_json, facts, [caption, *(f"wrote {path}" for path in paths)])
+
+
+@command(more=_SETTING)
+def film(
+    name: str = "moving_attention",
+    *,
+    run: Annotated[Path | None, FILE, "A run that `yzflow flow` or `yzflow sgd` wrote, in place of a setting."] = None,
+    out: Annotated[Path, "GIF or MP4 file."] = Path("film.gif"),
+    seconds: Annotated[float, "Length of the film."] = 6.0,
+    fps: Annotated[int, "Pictures a second."] = 10,
+    quick: Annotated[bool, "Fewer output times."] = False,
+    as_json: Json = False,
+    **options: str | None,
+) -> None:
+    """Write a film of scan and snap, or of a run of yours: a figure at one time after the other.
+
+    Half a minute for 60 pictures. Times are evenly spaced in log(1 + t). An MP4 file needs ffmpeg.
+
+    Example: yzflow film --out film.gif
+
+    Example: yzflow film --classes 5 --vocab-size 5000 --eta-z 0.1 --out film.gif
+
+    Example: yzflow sgd --seed 3 --momentum 0 --out sgd.nc && yzflow film --run sgd.nc --out sgd.gif
+    """
+    from dynamics import Trajectory
+    from yzflow import figures
+    from yzflow.figures import film as films
+
+    files_to_write(out)
+    path, pictures = films.check("--out", out), films.size(seconds, fps)
+    entry = figures.find(name)
+    setting = _setting(entry, options)
+    data = None if run is None else Trajectory.load(run)
+    entry.film(path, data, seconds=seconds, fps=fps, quick=quick, progress=True, **setting)
+    facts = {"figure": entry.name, "out": str(path), "pictures": pictures, "seconds": pictures / fps}
+    print_facts(as_json, facts, [f"wrote {path}: {pictures} pictures, {pictures / fps:g} s"])
 
 
 @command()

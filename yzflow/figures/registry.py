@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.figure import Figure
 
 from dynamics.support import checks
+from dynamics.support.progress import Progress
 from yzflow import figure_settings, parts
+from yzflow.figures import film
 from yzflow.figures.notebook import shown_by_the_cell
 from yzflow.figures.style import caption, save
 
@@ -68,6 +70,9 @@ class Entry:
         data -> sentences of the caption that hold for this data only.
     trained_by : str
         Command that makes and draws the runs of a figure without ``compute``; error messages name it.
+    times : callable, optional
+        (data, number of pictures) -> times of a film's pictures, each of which ``draw`` takes as its keyword ``time``.
+        None: the figure makes no film.
     """
 
     name: str
@@ -77,11 +82,12 @@ class Entry:
     number: int | tuple[int, ...] | None = None
     claims: Callable[[Any], str] | None = None
     trained_by: str = ""
+    times: Callable[[Any, int], Sequence[float]] | None = None
 
     def __post_init__(self) -> None:
         checks.attributes(self, str, "name", "paper", "trained_by")
         checks.attributes(self, Callable, "draw")
-        checks.attributes(self, Callable, "compute", "claims", optional=True)
+        checks.attributes(self, Callable, "compute", "claims", "times", optional=True)
         for number in self.numbers:
             checks.integer("number", number, minimum=1)
         # The signature of this figure in the help of editors and notebooks.
@@ -115,6 +121,13 @@ class Entry:
         ValueError
             If required data is missing, the figure does not know a keyword, or a setting is given beside data.
         """
+        data, for_draw = self._given(data, Effort(quick, store, progress), options)
+        figure = self.draw(data, *arguments, **for_draw)
+        # Axes of the caller's figure are shown with that figure.
+        return figure if options.get("ax") is not None else shown_by_the_cell(figure)
+
+    def _given(self, data: Any, effort: Effort, options: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """Data to draw, computed if there are none, and those of the keywords that are not their setting."""
         of_draw = inspect.signature(self.draw).parameters
         takes, any_word = self.takes, any(parameter.kind is parameter.VAR_KEYWORD for parameter in of_draw.values())
         for_draw = {
@@ -124,13 +137,64 @@ class Entry:
         }
         setting = {name: value for name, value in options.items() if name not in for_draw}
         if data is None:
-            data = self.data(Effort(quick, store, progress), **setting)
+            data = self.data(effort, **setting)
         elif setting:
             name = next(iter(setting))
             raise checks.reject(name, "be left out beside `data`, which has its own", checks.brief(setting[name]))
-        figure = self.draw(data, *arguments, **for_draw)
-        # Axes of the caller's figure are shown with that figure.
-        return figure if options.get("ax") is not None else shown_by_the_cell(figure)
+        return data, for_draw
+
+    def film(
+        self,
+        path: str | os.PathLike,
+        data: object = None,
+        *,
+        seconds: float = 6.0,
+        fps: int = 10,
+        quick: bool = False,
+        store: str | os.PathLike | Store | None = None,
+        progress: bool = False,
+        **options: Any,
+    ) -> Path:
+        """Write the figure at one time after the other to a GIF or, where ffmpeg is installed, an MP4 file.
+
+        Parameters
+        ----------
+        path : path-like
+            Its ending chooses the kind of file, which is complete or not there.
+        data : optional
+            Default: as for a picture of the figure, for the keywords of its setting.
+        seconds : float
+        fps : int
+            Pictures a second.
+
+        Returns
+        -------
+        Path
+
+        Raises
+        ------
+        ValueError
+            If the figure makes no film, or as a call of the figure does.
+        RuntimeError
+            If ffmpeg fails.
+        """
+        if self.times is None:
+            able = [entry.name for entry in entries().values() if entry.times is not None]
+            raise checks.reject("NAME", f"be a figure that makes a film: {', '.join(able)}", self.name)
+        given, pictures = film.check("path", path), film.size(seconds, fps)
+        if "ax" in options:
+            raise checks.reject("ax", "be left out for a film, which has figures of its own", repr(options["ax"]))
+        data, for_draw = self._given(data, Effort(quick, store, progress), options)
+        times = self.times(data, pictures)
+        with Progress("film", enabled=progress) as report:
+
+            def drawn() -> Iterator[Figure]:
+                for done, time in enumerate(times):
+                    report.update(done / pictures, f"picture {done + 1} of {pictures}")
+                    yield self.draw(data, time=time, **for_draw)
+
+            film.write(given, drawn(), fps)
+        return given
 
     @property
     def takes(self) -> Mapping[str, inspect.Parameter]:
