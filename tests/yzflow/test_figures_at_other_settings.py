@@ -208,7 +208,7 @@ def of_moving_attention(entry):
     assert f"t^* = {peak:.0f}$" in figure.get_suptitle() and logits.get_xlim()[1] == 3000
     assert "SGD steps: scanning" in entry(data, time=5.0).get_suptitle()
     table = (np.eye(2, 3) + 1) / 4
-    heavy = SequenceClasses(table, [0, 0], vocab_size=9, class_weights=[0.7, 0.3])
+    heavy = SequenceClasses(table, [2, 2], vocab_size=9, class_weights=[0.7, 0.3])
     own = gradient_flow(heavy, eta_y=1.0, eta_z=0.1, t_end=30.0, n_times=9)
     steps = sgd(heavy, eta_y=1.0, eta_z=0.1, steps=5, seed=0)
     for run, how in ((own, "full flow"), (steps, "SGD")):

@@ -199,7 +199,7 @@ def scanned(run: Trajectory, *, next_token: int = 0) -> bool:
     """
     part = run.dataset.sel(next_token=next_token)
     shares, distinct = part["attention"].isel(time=0).values, part["distinct"].values
-    moved = (part["z"].isel(time=-1) - part["z"].isel(time=0)).isel(query=int(part["query_of"])).values
+    moved = (part["z"].isel(time=-1) - part["z"].isel(time=0)).sel(query=int(part["query_of"])).values
     own, common = moved[distinct], moved[~distinct & (shares > 0)]
     ordered = np.diff(own[np.argsort(-shares[distinct], kind="stable")])
     return bool((own > 0).all() and (common < 0).all() and (ordered <= 0).all())

@@ -194,7 +194,7 @@ def attention_speed(trajectory: Trajectory, *, next_token: int = 0) -> xr.DataAr
     By c_l' = c_l (z_l' - sum c z'), from the recorded dz/dt: no difference of neighbouring times is taken.
     """
     part = trajectory.dataset.sel(next_token=next_token)
-    shares, velocity = part["attention"], part["z_velocity"].isel(query=int(part["query_of"]))
+    shares, velocity = part["attention"], part["z_velocity"].sel(query=int(part["query_of"]))
     return np.abs(shares * (velocity - (shares * velocity).sum("token"))).sum("token") / 2
 
 
@@ -214,7 +214,7 @@ def curves(trajectory: Trajectory, *, next_token: int = 0) -> xr.Dataset:
     """
     dataset = trajectory.dataset
     shown = list(_most_attended(dataset.sel(next_token=next_token)))
-    logits = dataset[["z", "z_velocity"]].isel(query=int(dataset["query_of"].sel(next_token=next_token)))
+    logits = dataset[["z", "z_velocity"]].sel(query=int(dataset["query_of"].sel(next_token=next_token)))
     drawn = logits.sel(token=shown).assign(
         speed=attention_speed(trajectory, next_token=next_token).assign_attrs(units="1 / SGD step"),
         share_done=share_done(trajectory, next_token=next_token).assign_attrs(units="1"),
@@ -276,7 +276,7 @@ def _around(flow: Trajectory, next_token: int) -> dict[str, float]:
     share, attended = share_done(flow, next_token=next_token), part["attention"]
     moving, peak = attention_speed(flow, next_token=next_token), exact_transition(flow)
     common, distinct = _most_attended(part)
-    speed = np.abs(part["z_velocity"].isel(query=int(part["query_of"])))
+    speed = np.abs(part["z_velocity"].sel(query=int(part["query_of"])))
     enough = int(np.argmax(share.values >= 0.9))
     near = slice(max(enough - 1, 0), enough + 1)
     return {

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from dynamics import SequenceClasses
+from dynamics import SequenceClasses, gradient_flow
 from yzflow import figures
 from yzflow.papers.scan_and_snap import flagship
 from yzflow.papers.scan_and_snap import phase_transition as pt
@@ -150,6 +150,20 @@ def test_the_speed_of_attention_is_the_slope_of_attention(name, runs):
         steps = np.abs(np.diff(shares, axis=0)).sum(1) / 2 / np.diff(times)
         between = pt.attention_speed(run).interp(time=(times[1:] + times[:-1]) / 2)
         np.testing.assert_allclose(between, steps, rtol=5e-3)
+
+
+def test_the_speed_of_a_next_token_is_that_of_its_own_query():
+    """Queries are called by their tokens: of tokens 1 and 2, the first is not the one at place 1."""
+    two = SequenceClasses([[0.5, 0.5, 0.0, 0.0], [0.6, 0.0, 0.2, 0.2]], [1, 2], vocab_size=30)
+    run = gradient_flow(two, eta_y=1.0, eta_z=0.5, t_end=50.0, n_times=500)
+    for n in (0, 1):
+        shares, times = run.dataset["attention"].values[:, n], run.dataset["time"].values
+        steps = np.abs(np.diff(shares, axis=0)).sum(1) / 2 / np.diff(times)
+        between = pt.attention_speed(run, next_token=n).interp(time=(times[1:] + times[:-1]) / 2)
+        np.testing.assert_allclose(between, steps, rtol=5e-3, atol=1e-6)
+        common, distinct = pt._most_attended(run.dataset.sel(next_token=n))
+        z = pt.curves(run, next_token=n)["z"]
+        np.testing.assert_array_equal(z, run.dataset["z"].sel(query=n + 1, token=[common, distinct]))
 
 
 def test_the_figure_shows_what_its_titles_and_axes_say(runs):

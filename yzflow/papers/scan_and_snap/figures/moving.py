@@ -97,8 +97,9 @@ def moving_attention(flow: Trajectory, time: float | None = None, next_token: in
     bars.set_xticks(range(len(tokens)), [display.plain(names.shown(flow.names("token"), token)) for token in tokens])
     bars.set_xlabel(display.moving(len(tokens), len(occurring), "tokens") or "token")
     bars.set_title(f"{_level(flow)}, next token {display.plain(names.shown(flow.names('next_token'), number))}")
+    z = part["z"].sel(query=query).values
     for token, look in zip(tokens, looks, strict=True):
-        _draw_past(logits, recorded, part["z"].values[:, query, token], now, look)
+        _draw_past(logits, recorded, z[:, token], now, look)
     _draw_past(pace, recorded, lower, now, "0.2")
     for axes in (logits, pace):
         axes.set_xscale("log")
