@@ -38,7 +38,7 @@ extensions = [
     "offline_mathjax",
     "statement_pages",
 ]
-exclude_patterns = ["_build", "_generated/sources", "_generated/gallery/**/*.ipynb", "benchmarks"]
+exclude_patterns = ["_build", "_generated/*.ipynb", "_generated/sources", "_generated/gallery/**/*.ipynb", "benchmarks"]
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence"]
 myst_heading_anchors = 3
 # In a folder of its own, as cells write files; an exception in a cell ends the build.

@@ -256,12 +256,15 @@ def test_the_lesson_has_no_number_of_its_own():
 
 def test_a_printed_lesson_has_questions_and_no_solutions(site, browser):
     page = browser(site / "lesson.html")
-    assert page.locator("details").count() == 5 and page.get_by_text("Two next tokens share one token").is_visible()
+    assert page.locator("details").count() == 6 and page.get_by_text("Ten next tokens share one token").is_visible()
+    assert page.get_by_text("90 minutes, a projector").is_visible()  # the plan is open
     page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
     assert page.locator("details .cell").first.is_visible()
     page.emulate_media(media="print")
-    assert page.get_by_text("Two next tokens share one token").is_visible()
-    assert not page.locator("details").first.is_visible()
+    assert page.get_by_text("Ten next tokens share one token").is_visible()
+    assert not page.locator("details").filter(visible=True).count()
+    for link in (".skip-to-content", "a.download"):
+        assert page.locator(link).count() and not page.locator(link).filter(visible=True).count()
 
 
 @pytest.mark.slow
