@@ -2,7 +2,7 @@
 
 ``python .ci/falsehoods`` goes through ``list.toml`` beside this file and prints a line for each. An entry has a file,
 the words in it, the false ones, a ``kind`` where several are alike, and where nothing notices them the reason. What is
-asked: the test that compares marks with the stored numbers, and the tests of that kind of file. These, and ``python -m
+asked: the test that compares pages with the stored numbers, and the tests of that kind of file. These, and ``python -m
 yzflow.values check --stored``, must pass in the copy as it is, or nothing that they say counts. ``--only`` runs the
 entries whose file, words or kind contain a text. An entry whose words have changed is named, and has to be mended.
 """
@@ -25,7 +25,7 @@ else:
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 VALUES = ["-m", "yzflow.values", "check", "--stored"]
-MARKS = "tests/yzflow/test_values.py::test_every_mark_has_the_stored_number"
+MARKS = "tests/yzflow/test_values.py::test_every_page_has_the_stored_numbers_and_no_number_without_a_key"
 
 
 def tests_of(file: str, known: dict[str, list[str]]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Pages without the marks of their numbers (`yzflow.values.marks`), which titles would carry into the search."""
+"""Pages without the keys of their numbers (`yzflow.values.marks`), which titles would carry into the search."""
 
 from sphinx.application import Sphinx
 
@@ -10,7 +10,7 @@ def read(app: Sphinx, page: str, source: list[str]) -> None:
 
 
 def documented(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
-    """Docstrings of figures are captions, and have marks, too."""
+    """Docstrings of figures are captions, and have keys, too."""
     lines[:] = bare("\n".join(lines)).split("\n")
 
 

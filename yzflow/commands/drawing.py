@@ -194,3 +194,8 @@ def example(
         click.echo(f"wrote {examples.copy(name, to)}")
         return
     context.exit(examples.run(name, arguments))
+
+
+# <!-- numbers
+# typed: 5 5000 1 2 0.1 (example of a command)
+# -->

@@ -55,3 +55,8 @@ def fuzz(
         for path in filter(None, (out, table)):
             click.echo(f"wrote {path}", err=as_json)
     context.exit(0 if passed else 1)
+
+
+# <!-- numbers
+# typed: 50 (example of a command)
+# -->

@@ -224,3 +224,9 @@ def survival(
     facts = survival_report.facts(table) | {"store": str(store), "out": str(out)} if as_json else None
     click.echo(survival_report.text(table) if facts is None else printed(facts))
     click.echo(f"runs are in {store}\nwrote {out}", err=as_json)
+
+
+# <!-- numbers
+# typed: 2000 4 (example of a command)
+# typed: 0.5 (default, of `check --data`)
+# -->

@@ -107,3 +107,8 @@ def _local_cluster(workers: int | None):
         return LocalCluster(
             n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=logging.ERROR
         )
+
+
+# <!-- numbers
+# typed: 10 (example of a command)
+# -->

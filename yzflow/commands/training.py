@@ -199,3 +199,8 @@ def sgd(
         facts["most_attended"], own_lines = _most_attended(trajectory)
         lines += own_lines
     _wrote(as_json, facts, lines, out, csv)
+
+
+# <!-- numbers
+# typed: 2 1e5 5 0.01 10 0.1 500 (example of a command)
+# -->

@@ -1,9 +1,8 @@
-"""Marks in text: each names a published number, and says how the number is written.
+"""Marks in text: each says by a key which published number stands before it.
 
-``<!--v room.study.number .2f-->0.36<!--/-->`` is invisible where Markdown is shown. After the name stands the form of
-the number: a format of Python, ``?falls:rises`` for true and false, ``.3f+/-`` for a mean and a half, or a piece of
-text with the study's numbers in braces. ``<!--table room.study.rows | {K} | {s:.3f} |-->`` on a line of its own, with
-the table in the next lines, writes one row for each entry of a list.
+``38<!--=time-->`` is 38 where Markdown is shown, since its mark is a comment. The block ``<!-- numbers .. -->`` at the
+foot of the page says which number has the key ``time``. ``<!--table room.study.rows | {K} | {s:.3f} |-->`` on a line of
+its own, with the table in the next lines, writes one row for each entry of a list.
 """
 
 from __future__ import annotations
@@ -15,16 +14,18 @@ from typing import Any
 
 from dynamics.support import checks
 
-__all__ = ["CODE", "MARK", "as_text", "bare"]
+__all__ = ["CODE", "MARK", "SMALL", "as_text", "bare"]
 
 # Code is matched first, so that a mark in code is shown as it is.
 CODE = r"^(?P<fence>`{3,}|:{3,}\{code|~{3,}).*?^(?P=fence)[`~:]*$|(?P<tick>`+)(?!`).*?(?<!`)(?P=tick)(?!`)"
+# The block of a module stands in comments.
 MARK = re.compile(
     rf"(?ms){CODE}"
-    r"|<!--v\s+(?P<name>[\w.-]+)(?:\s+(?P<how>(?:(?!-->).)+?))?\s*-->(?P<text>(?:(?!<!--).)*)<!--/-->"
+    r"|<!--=(?P<key>[\w.-]+)-->"
+    r"|\n*^(?P<hash>#\ )?<!--\ numbers\n(?P<block>(?:(?!-->).)*)^(?(hash)#\ )-->\s*\Z"
     r"|^<!--table\s+(?P<rows>[\w.-]+)\s+(?P<row>(?:(?!-->).)+?)\s*-->\n(?=\|[^\n]*\n\|[-:| ]+\|\n)"
 )
-_SMALL = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+SMALL = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 
 
 def as_text(number: Any, how: str = "") -> str:
@@ -33,8 +34,8 @@ def as_text(number: Any, how: str = "") -> str:
     Parameters
     ----------
     how : str
-        Empty for integers and words; ``?yes:no`` for true and false; ``words`` for small integers; a format of Python,
-        which may end in ``g%`` (per cent to so many digits) or in ``+/-`` (a mapping of ``mean`` and ``half``); or text
+        Empty for integers and words; ``words`` for small integers; a format of Python, which may end in ``g%`` (per
+        cent to so many digits) or in ``+/-`` (a mapping of ``mean`` and ``half``); or, for the row of a table, text
         with ``{name:how}`` for a mapping, ``{0:how}`` for a list.
 
     Raises
@@ -47,13 +48,10 @@ def as_text(number: Any, how: str = "") -> str:
             text + ("" if name is None else as_text(_part(number, name), spec or ""))
             for text, name, spec, _ in _parsed(how)
         )
-    if how.startswith("?") or isinstance(number, bool):
-        words = how[1:].split(":")
-        if not isinstance(number, bool) or len(words) != 2:
-            raise checks.reject("how", "be ?yes:no for true or false, and for nothing else", f"{how!r} for {number!r}")
-        return words[not number]
+    if isinstance(number, bool):
+        raise checks.reject("how", "write a number; what is true or false is a word with an assert", repr(number))
     if how == "words":
-        return _SMALL[checks.integer("number", number, minimum=0, maximum=len(_SMALL) - 1)]
+        return SMALL[checks.integer("number", number, minimum=0, maximum=len(SMALL) - 1)]
     if isinstance(number, float) and not how:
         raise checks.reject("how", "say how many digits a number has", f"none for {number!r}")
     try:
@@ -89,8 +87,4 @@ def _part(number: Any, name: str) -> Any:
 
 def bare(text: str) -> str:
     """``text`` without its marks, as a reader sees it; code stays as it is."""
-
-    def shown(match: re.Match[str]) -> str:
-        return match["text"] if match["name"] else "" if match["rows"] else match[0]
-
-    return MARK.sub(shown, text)
+    return MARK.sub(lambda match: match[0] if match["fence"] or match["tick"] else "", text)

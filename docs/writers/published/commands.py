@@ -8,9 +8,8 @@ from pathlib import Path
 
 import click
 
-from published.pages import check_pages, write_pages
+from published.pages import check_pages, unkeyed, write_pages
 from published.rooms import check_rooms, earlier, keep, write_rooms
-from published.unmarked import unmarked as found
 from yzflow.commands.common import Command
 
 
@@ -56,7 +55,7 @@ def store(name: str, file: Path, run: str) -> None:
 
 @main.command(name="list", cls=Command)
 @click.argument("files", nargs=-1)
-def unmarked(files: tuple[str, ...]) -> None:
-    """List the numbers that are in no mark and have no reason, of all pages and captions or of the files given."""
-    for place in found(Path.cwd(), files):
+def unkeyed_numbers(files: tuple[str, ...]) -> None:
+    """List the numbers that have no key and are not typed on purpose, of all pages and modules or of FILES."""
+    for place in unkeyed(Path.cwd(), files):
         click.echo(str(place))

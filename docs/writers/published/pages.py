@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from dynamics.support import files
-from published.marks import filled, marks, misplaced
+from dynamics.support import checks, files
+from published.keys import Page
 from published.rooms import STUDIES, Fault, rooms
 from theory.values import find
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+__all__ = ["check_pages", "finder", "pages", "sources", "unkeyed", "write_pages"]
 
-__all__ = ["check_page", "check_pages", "finder", "pages", "reasons", "sources", "write_pages"]
+# Modules whose text readers see: the register, captions, questions and the help of commands.
+_SOURCES = (
+    "theory/*/statements*.py",
+    "theory/*/_register/*.py",
+    "papers/*/yzflow_*/_register/*.py",
+    "papers/*/yzflow_*/panel/*.py",
+    "papers/*/yzflow_*/questions.py",
+    "papers/*/yzflow_*/statements.py",
+    "papers/*/yzflow_*/views/*.py",
+    "yzflow/papers/*/questions.py",
+    "yzflow/papers/*/figures/*.py",
+    "yzflow/papers/*/views/*.py",
+    "yzflow/papers/*/panel/*.py",
+    "yzflow/commands/*.py",
+    f"{STUDIES}/*/study.py",
+    f"{STUDIES}/certified_leads/cells.py",
+    f"{STUDIES}/certified_leads/lattice.py",
+)
+# Pages that a program writes, and a test makes again.
+_MADE = ("docs/benchmarks/*.md", "docs/errata.md", "docs/survival.md")
 
 
 def pages(root: Path) -> list[Path]:
@@ -29,14 +45,9 @@ def pages(root: Path) -> list[Path]:
     return [root / "README.md", *written, *sorted((root / STUDIES).glob("*/*.md"))]
 
 
-def reasons(root: Path) -> dict[str, Any]:
-    """The file of reasons: kinds and places of numbers that are typed, pages that are made, files with no others."""
-    return tomllib.loads((root / "studies" / "reasons.toml").read_text(encoding="utf-8"))
-
-
 def sources(root: Path) -> list[Path]:
     """The modules of a clone whose text readers see: the register, captions, questions, help."""
-    return sorted({path for pattern in reasons(root)["sources"] for path in root.glob(pattern)})
+    return sorted({path for pattern in _SOURCES for path in root.glob(pattern)})
 
 
 def finder(root: Path) -> Callable[[str], Any]:
@@ -45,57 +56,51 @@ def finder(root: Path) -> Callable[[str], Any]:
     return cache(lambda name: find(name, known))
 
 
-def check_page(path: Path, find: Callable[[str], Any], file: str = "") -> list[Fault]:
-    """Where a page does not have what is stored."""
-    text, file = path.read_text(encoding="utf-8"), file or str(path)
-    faults = [Fault(file, line, "mark", problem) for line, problem in misplaced(text)]
-    for mark in marks(text):
-        line = text.count("\n", 0, mark.start) + 1
-        try:
-            expected = mark.expected(find)
-        except ValueError as error:
-            faults.append(Fault(file, line, mark.name, str(error)))
-            continue
-        if mark.rows and mark.differs(expected):
-            there, wanted = mark.text.splitlines(), expected.splitlines()
-            if len(there) != len(wanted):
-                faults.append(
-                    Fault(file, line, mark.name, f"the table has {len(there)} rows, and {len(wanted)} are stored")
-                )
-            for i, pair in enumerate(zip(there, wanted, strict=False)):
-                if pair[0].split() != pair[1].split():
-                    faults.append(Fault(file, line + i, mark.name, f"the text has {pair[0]}, and stored is {pair[1]}"))
-        elif mark.differs(expected):
-            faults.append(Fault(file, line, mark.name, f"the text has {mark.text!r}, and stored is {expected!r}"))
-    return faults
-
-
-def check_pages(root: Path) -> list[Fault]:
-    """Where the pages and captions of a clone do not have what is stored."""
-    find = finder(root)
-    return [
-        fault
-        for path in [*pages(root), *sources(root)]
-        for fault in check_page(path, find, str(path.relative_to(root)))
-    ]
-
-
-def write_pages(root: Path) -> list[str]:
-    """Put what is stored into the marks of all pages and captions; returns the files that changed.
+def _read(root: Path, names: Sequence[str] = ()) -> dict[str, Page]:
+    """Pages and modules by name: those named, or all but what a program writes.
 
     Raises
     ------
     ValueError
-        If a mark has no number.
+        If a name is that of no page and no module.
     """
-    find, changed = finder(root), []
-    for path in [*pages(root), *sources(root)]:
-        text = path.read_text(encoding="utf-8")
+    known = {str(path.relative_to(root)): path for path in [*pages(root), *sources(root)]}
+    for name in names:
+        checks.one_of("files", name, known)
+    return {
+        name: Page(path.read_text(encoding="utf-8"), module=path.suffix == ".py")
+        for name, path in known.items()
+        if (not names or name in names) and not any(fnmatch(name, pattern) for pattern in _MADE)
+    }
+
+
+def check_pages(root: Path) -> list[Fault]:
+    """Where the pages and modules of a clone do not have what is stored, or a number has no key."""
+    stored = finder(root)
+    return [Fault(name, *problem) for name, page in _read(root).items() for problem in page.check(stored)]
+
+
+def unkeyed(root: Path, names: Sequence[str] = ()) -> list[Fault]:
+    """Numbers of these files, by default of all, that have no key and are not typed on purpose."""
+    stored = finder(root)
+    return [Fault(name, *problem) for name, page in _read(root, names).items() for problem in page.unkeyed(stored)]
+
+
+def write_pages(root: Path) -> list[str]:
+    """Put the stored digits before the marks of all pages and modules; returns the files that changed.
+
+    Raises
+    ------
+    ValueError
+        If a key has no number, or a word has to change, which a person types.
+    """
+    stored, changed = finder(root), []
+    for name, page in _read(root).items():
         try:
-            new = filled(text, find)
+            new = page.written(stored)
         except ValueError as error:
-            raise ValueError(f"{path.relative_to(root)}: {error}") from error
-        if new != text:
-            files.write(path, new.encode())
-            changed.append(str(path.relative_to(root)))
+            raise ValueError(f"{name}: {error}") from error
+        if new != page.text:
+            files.write(root / name, new.encode())
+            changed.append(name)
     return changed

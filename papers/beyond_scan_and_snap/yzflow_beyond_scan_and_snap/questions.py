@@ -7,13 +7,13 @@ from yzflow.values.marks import bare
 _QUESTIONS = {
     "Theorem 2, finite sequences": (
         "With Lemma 3's modified gradient, common tokens of the sliders' classes lose, and distinct ones gain, on the "
-        "mean over sequences of <!--v beyond_scan_and_snap.long_enough.rows.0.modified ,-->865<!--/--> tokens. Do they "
+        "mean over sequences of 865<!--=modified0--> tokens. Do they "
         "over shorter ones, or with Lemma 1's gradient?",
-        "Not over <!--v beyond_scan_and_snap.long_enough.rows.0.fails ,-->864<!--/-->: there one sign is wrong. With "
+        "Not over 864<!--=fails-->: there one sign is wrong. With "
         "Lemma 1's gradient, early on, it takes "
-        "<!--v beyond_scan_and_snap.long_enough.rows.0.full ,-->32,119<!--/-->. At an "
-        "overlap of <!--v beyond_scan_and_snap.long_enough.rows.1.rho .4f-->0.0101<!--/--> it takes "
-        "<!--v beyond_scan_and_snap.long_enough.rows.1.modified ,-->14,791<!--/--> with the modified one, and no "
+        "32,119<!--=full-->. At an "
+        "overlap of 0.0101<!--=rho--> it takes "
+        "14,791<!--=modified1--> with the modified one, and no "
         "length is enough for all "
         "classes: rare enough distinct tokens lose at any.",
     ),
@@ -24,3 +24,11 @@ _QUESTIONS = {
     ),
 }
 QUESTIONS = {number: (bare(asked), bare(answer)) for number, (asked, answer) in _QUESTIONS.items()}
+
+# <!-- numbers
+# modified0: beyond_scan_and_snap.long_enough.rows.0.modified ,
+# fails: beyond_scan_and_snap.long_enough.rows.0.fails ,
+# full: beyond_scan_and_snap.long_enough.rows.0.full ,
+# rho: beyond_scan_and_snap.long_enough.rows.1.rho .4f
+# modified1: beyond_scan_and_snap.long_enough.rows.1.modified ,
+# -->

@@ -342,3 +342,9 @@ STATEMENTS = (
         ),
     ),
 )
+
+# <!-- numbers
+# typed: 2 (number of a statement, figure, section or finding)
+# typed: 8 (bound of the proof that the clause names, whose formula is printed from it)
+# typed: 2018 (year)
+# -->

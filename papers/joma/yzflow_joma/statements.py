@@ -245,3 +245,7 @@ STATEMENTS = (
         ),
     ),
 )
+
+# <!-- numbers
+# typed: 5% 2 2.5 15 3.14 3.12 0.1 60 6 1000 (settings of the checks, as their code has them)
+# -->

@@ -420,3 +420,8 @@ FIGURES = (
         claims=lambda data: f"{_against_plain(data['survey'])} {_reason(data)}",
     ),
 )
+
+# <!-- numbers
+# typed: 0.05% (what counts as ending lower)
+# typed: 95% (level of intervals and quantiles)
+# -->

@@ -215,3 +215,10 @@ FIGURES = (
     Entry("dyck_balance_over_training", "Bounded Dyck", dyck_balance_over_training, lambda effort: flow_and_sgd()),
     Entry("dyck_length", "Bounded Dyck", dyck_length, _regularised),
 )
+
+# <!-- numbers
+# typed: 500 (length of the prefixes that the figure draws)
+# typed: 2000 (year)
+# typed: 2 (sizes of training.flow_and_sgd)
+# typed: 400 (range of lengths of the test prefixes, LENGTHS of yzflow_bounded_dyck.training)
+# -->

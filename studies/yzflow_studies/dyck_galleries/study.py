@@ -491,3 +491,9 @@ FIGURES = (
     Entry("dyck_longer_maps", PAPER, dyck_longer_maps, _standard, 8, _standard_claims),
     Entry("dyck_minimal_maps", PAPER, dyck_minimal_maps, _minimal, 9, _minimal_claims),
 )
+
+# <!-- numbers
+# typed: 5 (number of a statement, figure, section or finding)
+# typed: 28 (range of lengths of the test prefixes, LENGTHS of yzflow_bounded_dyck.training)
+# typed: 95% (level of intervals and quantiles)
+# -->

@@ -188,3 +188,7 @@ FIGURES = (
     Entry("qsa_training", "Sparse averaging", qsa_training, _run),
     Entry("qsa_embedding_dim", "Sparse averaging", qsa_embedding_dim, _errors),
 )
+
+# <!-- numbers
+# typed: 3 (a bound that is proved)
+# -->

@@ -84,3 +84,7 @@ def _bits(effort: Effort) -> xr.Dataset:
 
 
 FIGURES = (Entry("qsa_query_bits", "Sparse averaging", qsa_query_bits, _bits),)
+
+# <!-- numbers
+# typed: 12 (factor of a formula)
+# -->

@@ -138,3 +138,7 @@ def no_freezing(flows: Mapping[tuple[int, int, int], xr.Dataset]) -> Figure:
 
 
 FIGURES = (Entry("no_freezing", "Scan and Snap", no_freezing, _falls, claims=_exponents),)
+
+# <!-- numbers
+# typed: 10 100 (setting of the runs that this module makes)
+# -->

@@ -288,3 +288,7 @@ def original_rates(data: Mapping[str, xr.Dataset]) -> Figure:
 
 
 FIGURES = (Entry("original_rates", "Scan and Snap", original_rates, _one_rate, claims=_drift),)
+
+# <!-- numbers
+# typed: 13 41 (setting of the runs that this module makes)
+# -->

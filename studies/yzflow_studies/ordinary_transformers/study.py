@@ -356,3 +356,9 @@ FIGURES = (
     Entry("deep_attention", "Scan and Snap", deep_attention, _one_and_three_layers, number=7),
     Entry("deep_text_flattening", "Scan and Snap", deep_text_flattening, trained_by="yzflow example deep_text"),
 )
+
+# <!-- numbers
+# typed: 95% (level of intervals and quantiles)
+# typed: 5% (what counts as falling, `deep_text`'s default)
+# typed: 100 (unit of an array)
+# -->

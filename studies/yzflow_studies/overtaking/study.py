@@ -231,3 +231,7 @@ def drawn(data: Mapping[str, Any]) -> Figure:
 
 
 FIGURES = (Entry("overtaking", "Scan and Snap", drawn, _speeds, claims=_who_overtakes),)
+
+# <!-- numbers
+# typed: 10 (setting of the runs that this module makes)
+# -->

@@ -220,3 +220,8 @@ def _runs(effort: Effort) -> list[xr.Dataset]:
 
 
 FIGURES = (Entry("paper_rates", PAPER, paper_rates, _runs, claims=_claims),)
+
+# <!-- numbers
+# typed: 95% (level of intervals and quantiles)
+# typed: 100 (written before the runs, and in the study's code; rates of the paper)
+# -->

@@ -175,3 +175,8 @@ FIGURES = (
         claims=_intervention_claims, trained_by="yzflow example deep_dyck --precise",
     ),
 )  # fmt: skip
+
+# <!-- numbers
+# typed: 6 (number of a statement, figure, section or finding)
+# typed: 28 (range of lengths of the test prefixes, LENGTHS of yzflow_bounded_dyck.training)
+# -->

@@ -186,3 +186,7 @@ def _points(axes, place, values: xr.DataArray, colour: str, fill: str, marker: s
 
 
 FIGURES = (Entry("pruned_transformers", "Bounded Dyck", pruned_transformers, _computed, claims=claims),)
+
+# <!-- numbers
+# typed: 10 (least n of the fit)
+# -->

@@ -212,3 +212,7 @@ FIGURES = (
     Entry("qsa_smallest_dimension", "Sparse averaging", qsa_smallest_dimension, _dimensions, claims=_rules),
     Entry("qsa_precision", "Sparse averaging", qsa_precision, _rounding),
 )
+
+# <!-- numbers
+# typed: 8 12 (factor of a formula)
+# -->

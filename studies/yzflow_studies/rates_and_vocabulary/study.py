@@ -140,3 +140,7 @@ def drawn(found: xr.DataArray) -> Figure:
 
 
 FIGURES = (Entry("rates_and_vocabulary", "Scan and Snap", drawn, _computed, claims=_law),)
+
+# <!-- numbers
+# typed: 400 100 (factor of a formula)
+# -->

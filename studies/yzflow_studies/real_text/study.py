@@ -95,3 +95,7 @@ FIGURES = (
     Entry("real_text_entropy", "Scan and Snap", real_text_entropy, trained_by="yzflow example real_text"),
     Entry("real_text_fate", "Scan and Snap", real_text_fate, trained_by="yzflow example real_text"),
 )
+
+# <!-- numbers
+# typed: 95% (level of intervals and quantiles)
+# -->

@@ -332,3 +332,8 @@ BORDERS = {
         ),
     )
 }
+
+# <!-- numbers
+# typed: 19 (condition of a theorem)
+# typed: 2 (factor of a formula, or size at which a bound is reached)
+# -->

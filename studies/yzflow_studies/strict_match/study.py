@@ -113,3 +113,8 @@ def _sizes(effort: Effort) -> xr.Dataset:
 
 
 FIGURES = (Entry("strict_match", "Sparse averaging", strict_match, _sizes, claims=_claims),)
+
+# <!-- numbers
+# typed: 2 (exponent, divisor or factor of a formula)
+# typed: 4 (zero and one, which bounds and indices have)
+# -->

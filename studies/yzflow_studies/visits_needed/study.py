@@ -171,3 +171,8 @@ def visits_needed(data: xr.Dataset) -> Figure:
 
 
 FIGURES = (Entry("visits_needed", "Scan and Snap", visits_needed, _runs, claims=_claims),)
+
+# <!-- numbers
+# typed: 2 (exponent, base or fraction of a formula)
+# typed: 5 (exponent, divisor or factor of a formula)
+# -->

@@ -464,3 +464,8 @@ FIGURES = (
         trained_by="python -m yzflow_studies.which_theory",
     ),
 )
+
+# <!-- numbers
+# typed: 95% (level of intervals and quantiles)
+# typed: 32 (written before the runs, and in the study's code; a name)
+# -->

@@ -274,3 +274,9 @@ FIGURES = (
     ),
     Entry("deep_dyck_words", "Bounded Dyck", deep_dyck_words, lambda effort: _runs("standard", effort), claims=claims),
 )
+
+# <!-- numbers
+# typed: 0.1 (scale of the runs that the figure makes)
+# typed: 28 400 500 (range of lengths of the test prefixes, LENGTHS of yzflow_bounded_dyck.training)
+# typed: 95% (level of intervals and quantiles)
+# -->

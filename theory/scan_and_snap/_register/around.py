@@ -187,3 +187,7 @@ STATEMENTS = (
         ),
     ),
 )
+
+# <!-- numbers
+# typed: 200 (size in the code of a check, which its name tells)
+# -->

@@ -216,3 +216,9 @@ NEUMANN = Assumption("|lambda_1(E)| < 1", lambda setting: 1 / max(_weak(setting)
 # Weaker assumptions for the proofs of Lemmas 8 and 9 and of insight (b).
 FOUR_TOKENS = Assumption("M >= 4", lambda setting: setting.classes.vocab_size / 4)
 EIGHT_TOKENS = Assumption("M >= 8", lambda setting: setting.classes.vocab_size / 8)
+
+# <!-- numbers
+# typed: 6 100 (number of the paper's assumptions)
+# typed: 4 (condition of a theorem or of a clause that is proved)
+# typed: 8 (condition of a theorem)
+# -->

@@ -342,3 +342,8 @@ STATEMENTS = (
         ),
     ),
 )
+
+# <!-- numbers
+# typed: 256 (size in the code of a check, which its name tells)
+# typed: 2 (number of a statement, figure, section or finding)
+# -->

@@ -214,3 +214,9 @@ STATEMENTS = (
         ),
     ),
 )
+
+# <!-- numbers
+# typed: 4 8 (number of a statement, figure, section or finding)
+# typed: 2 (factor, divisor or term of a formula)
+# typed: 0.1 (the bound K rho <= 0.1 of the assumption that is named)
+# -->

@@ -176,3 +176,8 @@ STATEMENTS = (
         ),
     ),
 )
+
+# <!-- numbers
+# typed: 2 3 (factor, divisor or term of a formula)
+# typed: 1e15 (size in the code of a check, which its name tells)
+# -->

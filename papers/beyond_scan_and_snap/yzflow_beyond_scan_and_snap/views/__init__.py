@@ -26,3 +26,7 @@ VIEWS = Views(
     starts={"late": _LATE},
     collect=collect,
 )
+
+# <!-- numbers
+# typed: 1000 (its own setting, which stands beside it)
+# -->

@@ -151,3 +151,7 @@ STATEMENTS: tuple[Statement, ...] = (
         ),
     ),
 )
+
+# <!-- numbers
+# typed: 2 16 (factor, divisor or term of a formula)
+# -->

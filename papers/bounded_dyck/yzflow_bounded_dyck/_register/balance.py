@@ -405,3 +405,8 @@ ATTENTION: tuple[Statement, ...] = (
         checks=(exact("features under other logits", checks.no_attention, 1e-12),),
     ),
 )
+
+# <!-- numbers
+# typed: 2 1000 500 (size in the code of a check, which its name tells)
+# typed: 6 (number of an equation)
+# -->

@@ -147,3 +147,8 @@ STATEMENTS: tuple[Statement, ...] = (
         ),
     ),
 )
+
+# <!-- numbers
+# typed: 8 (factor, divisor or term of a formula)
+# typed: 26 (size in the code of a check, which its name tells)
+# -->

@@ -29,3 +29,7 @@ PRESETS = (
         {"text": "([]", "type": 1, "level": 2, "pairs": 40, "violation": 0.2},
     ),
 )
+
+# <!-- numbers
+# typed: 100 (what the reader enters)
+# -->

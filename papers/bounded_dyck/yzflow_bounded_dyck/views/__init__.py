@@ -120,3 +120,7 @@ VIEWS = Views(
     },
     collect=collect,
 )
+
+# <!-- numbers
+# typed: 0.3 1.1 (its own setting, which stands beside it)
+# -->

@@ -317,3 +317,10 @@ STATEMENTS = (
         prove=linear_query.derive,
     ),
 )
+
+# <!-- numbers
+# typed: 2 8 (factor, divisor or term of a formula)
+# typed: 3 5 (condition of a theorem or of a clause that is proved)
+# typed: 12 7 (size in the code of a check, which its name tells)
+# typed: 4 (number of a statement, figure, section or finding)
+# -->

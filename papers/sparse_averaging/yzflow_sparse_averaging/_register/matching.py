@@ -327,3 +327,9 @@ STATEMENTS = (
         ),
     ),
 )
+
+# <!-- numbers
+# typed: 2 (exponent, divisor or factor of a formula)
+# typed: 3 (exponent, base or fraction of a formula)
+# typed: 10 256 4096 (size in the code of a check, which its name tells)
+# -->

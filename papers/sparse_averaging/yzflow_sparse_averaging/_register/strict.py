@@ -123,3 +123,9 @@ STATEMENTS = (
         ),
     ),
 )
+
+# <!-- numbers
+# typed: 2 (exponent, divisor or factor of a formula)
+# typed: 1024 4 101 (size in the code of a check, which its name tells)
+# typed: 3 (exponent, base or fraction of a formula)
+# -->

@@ -6,11 +6,10 @@ PRESETS = (
     Preset(
         "Enough dimensions: attention averages exactly what it should",
         "One attention unit should put weight 1/q on q chosen tokens out of "
-        "<!--v questions_sparse.dimensions.tokens-->64<!--/--> and none on the others. With random "
+        "64<!--=tokens--> and none on the others. With random "
         "keys of enough dimensions there is a query that scores one on the chosen tokens and below one half elsewhere.",
         "Lower m. At which m does the score of a wrong token first pass one half?",
-        "At m = <!--v questions_sparse.dimensions {random}: from {from_on}-->101: from 102<!--/--> on the curve of "
-        "this set stays below the dashed line.",
+        "At m = 101<!--=random-->: from 102<!--=from_on--> on the curve of this set stays below the dashed line.",
         {"q": 3, "m": 128, "error": 0.1, "hard": False},
     ),
     Preset(
@@ -27,8 +26,15 @@ PRESETS = (
         "them. Such a set needs more dimensions than a random one.",
         "Switch between the two kinds of sets. How much larger must m be for the hard one?",
         "About twice as large, "
-        "<!--v questions_sparse.dimensions {hard_from_on} in place of {from_on}-->195 in place of 102<!--/-->. For "
+        "195<!--=hard_from_on--> in place of 102<!--=from_on-->. For "
         "more chosen tokens the hard set needs more than there is here.",
         {"q": 3, "m": 128, "error": 0.1, "hard": True},
     ),
 )
+
+# <!-- numbers
+# tokens: questions_sparse.dimensions.tokens
+# random: questions_sparse.dimensions.random
+# from_on: questions_sparse.dimensions.from_on
+# hard_from_on: questions_sparse.dimensions.hard_from_on
+# -->

@@ -19,7 +19,7 @@ _COLLISIONS = (
     ),
     Start(
         "Near half of all tokens",
-        "Half of the width forces an error of <!--v questions_sparse.forced.error .2f-->0.62<!--/-->: to be below a "
+        "Half of the width forces an error of 0.62<!--=error-->: to be below a "
         "constant error takes a share of all values.",
         _SIZES | {"q": 400, "d": 1},
     ),
@@ -47,8 +47,8 @@ _UNITS = (
 _MATCH3 = (
     Start(
         "M a square of N",
-        "Constants decide for small N: two layers win from N = <!--v conjecture.crossings.groups .1e-->2.0e6<!--/--> "
-        "on, or from <!--v conjecture.crossings.groups_strict .1e-->1.1e8<!--/--> if m is no less than the numbers of "
+        "Constants decide for small N: two layers win from N = 2.0e6<!--=groups--> "
+        "on, or from 1.1e8<!--=groups_strict--> if m is no less than the numbers of "
         "a "
         "token.",
         {"digits": 9, "power": 2.0, "constant": 1.0},
@@ -88,3 +88,11 @@ VIEWS = Views(
     },
     collect=lambda view, start: {"runs": None},
 )
+
+# <!-- numbers
+# error: questions_sparse.forced.error .2f
+# groups: conjecture.crossings.groups .1e
+# groups_strict: conjecture.crossings.groups_strict .1e
+# typed: 16 8 64 (its own setting, which stands beside it)
+# typed: 2 (fraction of a formula)
+# -->

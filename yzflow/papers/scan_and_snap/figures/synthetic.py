@@ -425,3 +425,8 @@ FIGURES = (
     Entry("figure11", PAPER, figure11, _medium, number=11, claims=_descents("ratio")),
     Entry("figure12", PAPER, figure12, _medium, number=12, claims=_descents("eta_z")),
 )
+
+# <!-- numbers
+# typed: 95% (level of intervals and quantiles)
+# typed: 1000 (unit of an axis)
+# -->

@@ -429,3 +429,7 @@ FIGURES = (
     Entry("figure9", PAPER, figure9, _exponents, number=9, claims=_levels_at_snap),
     Entry("fidelity", PAPER, fidelity, _slow_and_slower, claims=_disagreements),
 )
+
+# <!-- numbers
+# typed: 2 (factor of a bound)
+# -->

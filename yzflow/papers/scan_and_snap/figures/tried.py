@@ -66,3 +66,7 @@ def _published(effort: Effort) -> Sequence[CampaignRow]:
 
 
 FIGURES = (Entry("worst_margins", PAPER, worst_margins, _published, claims=_counts),)
+
+# <!-- numbers
+# typed: 1e-6 (end of the axis, in the code of the figure)
+# -->

@@ -95,7 +95,7 @@ PRESETS = (
         "the true one. The slow-down s is close to one, and the theory flow and the full flow give almost one curve.",
         "Raise M to 1000 and compare the theory flow with the full flow early on. By what factor does attention slow "
         "down?",
-        "By s, about <!--v questions_snap.presets.s .1f-->0.1<!--/-->: the next tokens that never occur take up "
+        "By s, about 0.1<!--=s-->: the next tokens that never occur take up "
         "gradient "
         "that the simplified decoder ignores.",
         _FIGURE_3 | {"K": 10, "M": 10, "etaY": 1.0, "etaZ": 0.02, "end": 150.0},
@@ -105,8 +105,16 @@ PRESETS = (
         "Assumption 2 asks for overlaps between classes that are weak, but not too weak for the size of the "
         "vocabulary. Two classes and a million tokens satisfy it.",
         "Raise K step by step. When does Assumption 2 fail, and which of its two sides is it?",
-        "At K = <!--v questions_snap.presets.fails_at-->5<!--/--> with this overlap, the upper side: K (K - 1) times "
-        "the overlap must stay below one.",
+        "At K = 5<!--=fails_at--> with this overlap, the upper side: K (K - 1) times the overlap must stay below one.",
         _FIGURE_3 | {"K": 2, "M": 1000000, "etaY": 1.0, "etaZ": 0.02, "common": 0.37, "end": 100.0},
     ),
 )
+
+# <!-- numbers
+# s: questions_snap.presets.s .1f
+# fails_at: questions_snap.presets.fails_at
+# typed: 700 10000 (its own setting, which stands beside it)
+# typed: 10 (ratio of the rates of its settings, which stand beside it)
+# typed: 1000 (what the reader enters)
+# typed: 90% (the share of scan_and_snap.contrast.time_of_90_percent)
+# -->

@@ -144,3 +144,8 @@ VIEWS = Views(
     starts={None: _STARTS, "steps": _VISITS, "lag": _VISITS, "star": _STARS, "rates": _RATES},
     collect=collect,
 )
+
+# <!-- numbers
+# typed: 50 1000 (its own setting, which stands beside it)
+# typed: 2 (number of a statement, figure, section or finding)
+# -->
