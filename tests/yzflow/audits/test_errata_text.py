@@ -50,13 +50,12 @@ def test_what_stands_lower_is_set_lower():
 
 def test_each_statement_stands_in_the_section_of_its_heaviest_class():
     found = sections(PAGE)
-    assert list(found) == ["False as printed", "Refuted in part", "Slips", "Remarks", "Without an erratum"]
+    assert list(found) == ["False as printed", "Refuted in part", "Slips", "Remarks"]
     for kind in CLASSES:
         ids = set(entries(found[kind.heading]))
         assert ids == {one.id for one in OURS.values() if one.errata and heaviest(one) is kind}
     without = [one for one in OURS.values() if not one.errata]
-    lines = [line for line in found["Without an erratum"].split("\n") if line.startswith("- ")]
-    assert len(lines) == len(without) and all(line.count("<a href=") == 1 for line in lines)
+    assert f"\n{len(without)} more [statements](statements.md) have no erratum.\n" in PAGE
 
 
 @pytest.mark.parametrize(("one", "erratum"), ACCUSATIONS)
