@@ -7,11 +7,12 @@ import re
 import shutil
 import subprocess
 import sys
+from random import Random
 
 import numpy as np
 import pytest
 from driving import ROOT
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from published.keys import Page
 from published.pages import check_pages, finder, sources, unkeyed, write_pages
@@ -76,7 +77,7 @@ radius: circles.disc.radius .1f
 n: circles.disc.n
 words: circles.disc.n words
 mean: circles.disc.mean +.3f+/-
-assert: not circles.disc.large
+assert: not circles.disc.large: discs are small
 assert: 2 <= circles.disc.n < circles.disc.area and circles.disc.said == "small"
 typed: 17.5 8 9 (a test)
 typed: 2 (another)
@@ -135,6 +136,7 @@ def test_a_page_that_is_right_has_no_faults(clone):
         ("<!--=area-->", "<!--=area", 1, "no whole mark"),
         ("-->\n", "-->\nMore.\n", 15, "no whole mark"),
         ("assert: not ", "assert: ", 21, "assert: circles.disc.large is false"),
+        ("discs are small", "discs are large", 21, "'discs are small' stands nowhere"),
         ("2 <= ", "4 <= ", 22, "is false"),
         ('== "small"', '== "large"', 22, "is false"),
         ("circles.disc.n < ", "circles.disc.m < ", 22, "circles.disc.m"),
@@ -286,6 +288,7 @@ NUMBERS = st.one_of(
 BETWEEN = st.sampled_from([" ", "\n", " to ", "-", "**, ", " | ", " ("])
 
 
+@example([((400, ""), " ", Random(0)), ((500, ""), "-", Random(1)), ((-5.0, ".1f"), "-", Random(2))])
 @given(st.lists(st.tuples(NUMBERS, BETWEEN, st.randoms()), min_size=1, max_size=5))
 def test_written_numbers_are_right_and_nothing_else_changes(entries):
     """Others of the same forms are written over some numbers: only what stands before marks changes."""

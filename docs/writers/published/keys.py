@@ -15,8 +15,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from contextlib import suppress
+from typing import Any, NamedTuple, TypeAlias
 
 from dynamics.support import checks
 from published.premises import holds
@@ -30,7 +30,9 @@ Problem: TypeAlias = tuple[int, str, str]  # line, key, what is wrong
 # A sign belongs to a number, but after a letter, a digit or a mark.
 _DIGITS = r"(?:(?<!-->)[-+])?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?%?"
 NUMBER = re.compile(rf"(?<![\w.]){_DIGITS}(?!\w)")
-_WHOLE = r"(?:(?<=-->[-+])|(?<!\W[-+]))(?<![\w.])(?<!\d,)"
+_WHOLE = r"(?<![\w.])(?<!\d,)"
+_GOES_ON = re.compile(r"[\w%]|[.,]\d")
+_TABLE = re.compile(r"[^\n]*\n[^\n]*\n(?P<body>(?:\|[^\n]*\n)*)")  # a head, its rule, the rows
 _HIDDEN = re.compile(
     rf"(?ms){CODE}|<!--.*?-->|\$\$.*?\$\$|\$[^$\n]+\$|\]\([^)\s]*\)|\]\[[^\]]*\]"
     r"|^\[[^\]]+\]: .*?$|^\([\w-]+\)=$|^:[\w-]+:.*?$|</?[A-Za-z][^>\n]*>"
@@ -48,20 +50,44 @@ _KINDS = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class _Entry:
-    """A line of the block: a key's number and form, a premise, or numbers that are typed."""
+# A premise, and after a colon the words that it holds.
+_ASSERT = re.compile(r"""(?P<premise>(?:"[^"]*"|'[^']*'|[^:])*)(?:: (?P<words>.*))?""")
+_CURE = "python -m yzflow.values write, or type the word"
+_KEY = "give it a key, or a `typed:` in the block"
+
+
+class _Entry(NamedTuple):
+    """A line of the block: a key's name and form, a premise, or numbers that are typed."""
 
     line: int
     key: str
     text: str
 
+    @property
+    def form(self) -> tuple[str, str]:
+        name, _, how = self.text.partition(" ")
+        return name, how.strip()
 
-@dataclass
+
+class _Value(NamedTuple):
+    """What stands before a mark or below that of a table, if anything can, and what should."""
+
+    line: int
+    key: str
+    span: tuple[int, int] | None
+    there: str
+    expected: str
+    rows: bool
+
+    @property
+    def right(self) -> bool:
+        return self.span is not None and self.there.split() == self.expected.split()
+
+
 class Page:
     """A text with its marks and its block.
 
-    Attributes
+    Parameters
     ----------
     text : str
         A page in Markdown, or a module.
@@ -69,113 +95,91 @@ class Page:
         True for a module, whose strings that readers see are its prose.
     """
 
-    text: str
-    module: bool = False
-    _entries: list[_Entry] = field(default_factory=list)
-    _problems: list[Problem] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self._marks = [match for match in MARK.finditer(self.text) if not (match["fence"] or match["tick"])]
-        rest = MARK.sub(_blank, self.text)
-        for match in re.finditer(r"<!--(?:=|v |/|table| numbers)", rest):
-            self._fault(match.start(), "mark", "it is no whole mark, table or block: see docs/howto/values.md")
-        for block in (match for match in self._marks if match["block"] is not None):
-            first = self._line(block.start("block"))
-            for line, entry in enumerate(block["block"].splitlines(), first):
-                key, colon, text = entry.removeprefix("# ").partition(":")
-                if not re.fullmatch(r"[\w.-]+", key) or not colon or not text.strip():
-                    self._problems.append((line, key, f"a line is `key: name form`, but got {entry!r}"))
-                else:
-                    self._entries.append(_Entry(line, key, text.strip()))
+    def __init__(self, text: str, *, module: bool = False) -> None:
+        self.text, self.module = text, module
+        matches = [match for match in MARK.finditer(text) if not (match["fence"] or match["tick"])]
+        self._marks = [match for match in matches if match["block"] is None]
+        self._problems = [
+            (self._line(match.start()), "mark", "it is no whole mark, table or block: see docs/howto/values.md")
+            for match in re.finditer(r"<!--(?:=|v |/|table| numbers)", MARK.sub(_blank, text))
+        ]
+        self._entries: list[_Entry] = []
+        for block in (match for match in matches if match["block"] is not None):
+            for line, written in enumerate(block["block"].splitlines(), self._line(block.start("block"))):
+                key, _, rest = written.removeprefix("# ").partition(":")
+                if not re.fullmatch(r"[\w.-]+", key) or not rest.strip():
+                    self._problems.append((line, key, f"a line is `key: name form`, but got {written!r}"))
+                self._entries.append(_Entry(line, key, rest.strip()))
         self._keys: dict[str, _Entry] = {}
-        for entry in self._of():
+        for entry in self._entries:
             if entry.key in self._keys:
                 self._problems.append((entry.line, entry.key, "the key stands twice in the block: leave one"))
-            self._keys[entry.key] = entry
+            if entry.key not in ("assert", "typed"):
+                self._keys[entry.key] = entry
 
     def _line(self, start: int) -> int:
         return self.text.count("\n", 0, start) + 1
 
-    def _fault(self, start: int, key: str, problem: str) -> None:
-        self._problems.append((self._line(start), key, problem))
+    def _value(self, mark: re.Match[str], find: Find) -> _Value:
+        """What stands at a mark, and what should.
 
-    def _of(self, kind: str = "") -> list[_Entry]:
-        kinds = ("assert", "typed")
-        return [entry for entry in self._entries if (entry.key == kind if kind else entry.key not in kinds)]
-
-    def _expected(self, match: re.Match[str], find: Find) -> str:
-        """Text that should stand before a mark, or the rows after the mark of a table."""
-        if match["rows"]:
-            rows = find(match["rows"])
-            if not isinstance(rows, list):
-                raise checks.reject("table", "be of a list of rows", match["rows"])
-            return "".join(f"{as_text(row, match['row'])}\n" for row in rows)
-        if match["key"] not in self._keys:
-            raise checks.reject("key", "stand in the block at the page's foot", match["key"])
-        name, how = self._form(match["key"])
-        return as_text(find(name), how)
-
-    def _form(self, key: str) -> tuple[str, str]:
-        name, _, how = self._keys[key].text.partition(" ")
-        return name, how.strip()
-
-    def _before(self, match: re.Match[str], pattern: str) -> tuple[int, int] | None:
-        """Start and end of the text directly before a mark that is a pattern as a whole."""
-        start = max(0, match.start() - 2 * len(pattern) - 40)
-        before = re.compile(rf"{_WHOLE}(?:{pattern})\Z").search(self.text, start, match.start())
-        ends = not re.compile(r"[\w%]|[.,]\d").match(self.text, match.end())
-        return before.span() if before and ends else None
-
-    def _rows(self, match: re.Match[str]) -> tuple[int, int]:
-        table = re.compile(r"[^\n]*\n[^\n]*\n(?P<body>(?:\|[^\n]*\n)*)").match(self.text, match.end())
-        assert table is not None  # the mark is followed by one
-        return table.span("body")
+        Raises
+        ------
+        ValueError
+            If the key has no line, or its number is not stored or cannot be written so.
+        """
+        key = mark["key"] or mark["rows"]
+        if mark["rows"]:
+            rows = checks.listed("table", find(key), f"be of a list of rows, as {key} is not")
+            expected = "".join(f"{as_text(row, mark['row'])}\n" for row in rows)
+            table = _TABLE.match(self.text, mark.end())
+            assert table is not None  # the mark is followed by one
+            span: tuple[int, int] | None = table.span("body")
+        else:
+            if key not in self._keys:
+                raise checks.reject("key", "stand in the block at the page's foot", key)
+            name, how = self._keys[key].form
+            expected = as_text(find(name), how)
+            shape = _shape(expected, how)
+            start = max(0, mark.start() - 2 * len(shape))
+            before = re.compile(rf"{_WHOLE}(?:{shape})\Z").search(self.text, start, mark.start())
+            span = before.span() if before and not _GOES_ON.match(self.text, mark.end()) else None
+        there = self.text[slice(*span)] if span else self.text[max(0, mark.start() - len(expected) - 10) : mark.start()]
+        line = self._line(span[0] if span and mark["rows"] else mark.start())
+        return _Value(line, key, span, there, expected, bool(mark["rows"]))
 
     def check(self, find: Find) -> list[Problem]:
         """What is wrong: values, keys, premises, and numbers without a key."""
         problems = list(self._problems)
-        for match in (match for match in self._marks if match["key"] or match["rows"]):
-            line, key = self._line(match.start()), match["key"] or match["rows"]
+        for mark in self._marks:
             try:
-                expected = self._expected(match, find)
+                value = self._value(mark, find)
             except ValueError as error:
-                problems.append((line, key, str(error)))
+                problems.append((self._line(mark.start()), mark["key"] or mark["rows"], str(error)))
                 continue
-            if match["rows"]:
-                problems += self._check_rows(match, expected)
-            elif not self._before(match, _literal(expected)):
-                before = self.text[max(0, match.start() - len(expected) - 10) : match.start()]
-                problems.append(
-                    (line, key, f"the text has {before!r}, and {self._form(key)[0]} is {expected!r}: {_CURE}")
-                )
-        used = {match["key"] for match in self._marks}
-        problems += [
-            (entry.line, key, "no mark has the key: delete its line")
-            for key, entry in self._keys.items()
-            if key not in used
-        ]
+            if value.rows:
+                problems += _check_rows(value)
+            elif not value.right:
+                name = self._keys[value.key].form[0]
+                problem = f"the text has {value.there!r}, and {name} is {value.expected!r}: {_CURE}"
+                problems.append((value.line, value.key, problem))
+        for key in set(self._keys) - {mark["key"] for mark in self._marks}:
+            problems.append((self._keys[key].line, key, "no mark has the key: delete its line"))
         shown = " ".join(re.sub(r'"\s*\n\s*[rf]*"', "", bare(self.text)).split())
-        for entry in self._of("assert"):
-            premise, words = _ASSERT.fullmatch(entry.text).groups("")  # type: ignore[union-attr]  # it takes any text
+        for entry in self._entries:
+            said = _ASSERT.fullmatch(entry.text)
+            if entry.key != "assert" or not said:
+                continue
             try:
-                if not holds(premise, find):
-                    problems.append((entry.line, "assert", f"{premise} is false: read the sentence that it holds"))
-                elif words not in shown:
-                    problems.append(
-                        (entry.line, "assert", f"{words!r} stands nowhere: read the sentence, or delete this")
-                    )
+                if not holds(said["premise"], find):
+                    problem = f"{said['premise']} is false: read the sentence that it holds"
+                    problems.append((entry.line, "assert", problem))
+                elif (said["words"] or "") not in shown:
+                    problem = f"{said['words']!r} stands nowhere: read the sentence, or delete the line"
+                    problems.append((entry.line, "assert", problem))
             except ValueError as error:
                 problems.append((entry.line, "assert", str(error)))
         return sorted([*problems, *self.unkeyed(find)])
-
-    def _check_rows(self, match: re.Match[str], expected: str) -> Iterator[Problem]:
-        start, end = self._rows(match)
-        there, wanted, line = self.text[start:end].splitlines(), expected.splitlines(), self._line(start)
-        if len(there) != len(wanted):
-            yield line, match["rows"], f"the table has {len(there)} rows, and {len(wanted)} are stored: {_CURE}"
-        for i, pair in enumerate(zip(there, wanted, strict=False)):
-            if pair[0].split() != pair[1].split():
-                yield line + i, match["rows"], f"the text has {pair[0]}, and stored is {pair[1]}: {_CURE}"
 
     def written(self, find: Find) -> str:
         """The text with the stored digits before each mark, and the stored rows of each table.
@@ -186,41 +190,26 @@ class Page:
             If a key has no number, or a word has to change, which a person types.
         """
         text = self.text
-        for match in reversed([match for match in self._marks if match["key"] or match["rows"]]):
-            expected = self._expected(match, find)
-            if match["rows"]:
-                span: tuple[int, int] | None = self._rows(match)
-            elif self._before(match, _literal(expected)):
-                continue
-            else:
-                span = self._before(match, _shape(expected, self._form(match["key"])[1]))
-            if span is None:
-                rule = f"stand after {expected!r}, whose words a person types"
-                raise checks.reject(match["key"], rule, repr(self.text[max(0, match.start() - 30) : match.start()]))
-            if text[span[0] : span[1]].split() != expected.split():
-                text = text[: span[0]] + expected + text[span[1] :]
+        for value in (self._value(mark, find) for mark in reversed(self._marks)):
+            if value.span is None:
+                rule = f"stand after {value.expected!r}, whose words a person types"
+                raise checks.reject(value.key, rule, repr(value.there))
+            if not value.right:
+                text = text[: value.span[0]] + value.expected + text[value.span[1] :]
         return text
 
     def unkeyed(self, find: Find) -> list[Problem]:
         """Numbers that are in no mark, of no kind and not typed on purpose; and typed ones that stand nowhere."""
-        text, problems = self.text, list[Problem]()
-        for match in reversed([match for match in self._marks if match["key"] or match["rows"]]):
-            try:
-                span = (
-                    self._rows(match) if match["rows"] else self._before(match, _shape(self._expected(match, find), ""))
-                )
-            except ValueError:
-                continue  # `check` says so
-            if span:
-                text = text[: span[0]] + re.sub(r"[^\n]", "\0", text[span[0] : span[1]]) + text[span[1] :]
-        typed: dict[str, int] = {}
-        for entry in self._of("typed"):
-            numbers, bracket, _ = entry.text.partition("(")
-            bad = [number for number in numbers.split() if not NUMBER.fullmatch(number)]
-            if bad or not bracket or not entry.text.endswith(")"):
+        text, problems, typed, seen = self.text, list[Problem](), dict[str, int](), set[str]()
+        for mark in reversed(self._marks):
+            with suppress(ValueError):  # `check` says so
+                if span := self._value(mark, find).span:
+                    text = text[: span[0]] + re.sub(r"[^\n]", "\0", text[slice(*span)]) + text[span[1] :]
+        for entry in (entry for entry in self._entries if entry.key == "typed"):
+            numbers = entry.text.partition("(")[0].split()
+            if not re.fullmatch(r"[^(]+\(.+\)", entry.text) or not all(map(NUMBER.fullmatch, numbers)):
                 problems.append((entry.line, "typed", f"a line is `typed: numbers (reason)`, but got {entry.text!r}"))
-            typed |= {number: entry.line for number in numbers.split() if number not in typed}
-        seen = set()
+            typed |= dict.fromkeys(numbers, entry.line)
         for first, piece in _source(text) if self.module else [(1, text)]:
             prose = _KINDS.sub(_blank, _HIDDEN.sub(_blank, piece))
             for number in NUMBER.finditer(prose):
@@ -229,25 +218,22 @@ class Page:
                     line = first + prose.count("\n", 0, number.start())
                     context = " ".join(prose[max(0, number.start() - 40) : number.end() + 30].replace("\0", "").split())
                     problems.append((line, number[0], f"a number without a key, in {context!r}: {_KEY}"))
-        return problems + [
-            (line, number, "typed, and stands nowhere without a key: delete it")
-            for number, line in typed.items()
-            if number not in seen
-        ]
+        for number in typed.keys() - seen:
+            problems.append((typed[number], number, "typed, and stands nowhere without a key: delete it"))
+        return problems
 
 
-# A premise, and after a colon the words that it holds.
-_ASSERT = re.compile(r"""((?:"[^"]*"|'[^']*'|[^:])*)(?:: (.*))?""")
-_CURE = "python -m yzflow.values write, or type the word"
-_KEY = "give it a key, or a `typed:` in the block"
+def _check_rows(value: _Value) -> Iterator[Problem]:
+    there, wanted = value.there.splitlines(), value.expected.splitlines()
+    if len(there) != len(wanted):
+        yield value.line, value.key, f"the table has {len(there)} rows, and {len(wanted)} are stored: {_CURE}"
+    for line, (row, stored) in enumerate(zip(there, wanted, strict=False), value.line):
+        if row.split() != stored.split():
+            yield line, value.key, f"the text has {row}, and stored is {stored}: {_CURE}"
 
 
 def _blank(match: re.Match[str]) -> str:
     return re.sub(r"[^\n]", " ", match[0])
-
-
-def _literal(expected: str) -> str:
-    return r"\s+".join(map(re.escape, expected.split()))
 
 
 def _shape(expected: str, how: str) -> str:
