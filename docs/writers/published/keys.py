@@ -218,8 +218,8 @@ class Page:
                     line = first + prose.count("\n", 0, number.start())
                     context = " ".join(prose[max(0, number.start() - 40) : number.end() + 30].replace("\0", "").split())
                     problems.append((line, number[0], f"a number without a key, in {context!r}: {_KEY}"))
-        for number in typed.keys() - seen:
-            problems.append((typed[number], number, "typed, and stands nowhere without a key: delete it"))
+        for unseen in typed.keys() - seen:
+            problems.append((typed[unseen], unseen, "typed, and stands nowhere without a key: delete it"))
         return problems
 
 
