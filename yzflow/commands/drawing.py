@@ -197,5 +197,6 @@ def example(
 
 
 # <!-- numbers
-# typed: 5 5000 1 2 0.1 (example of a command)
+# typed: 5 5000 1 2 0.1 3 (example of a command)
+# typed: 60 (pictures of a film: its seconds times its pictures a second)
 # -->
