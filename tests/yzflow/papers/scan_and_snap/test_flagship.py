@@ -12,6 +12,7 @@ from yzflow.papers.scan_and_snap import phase_transition as pt
 from yzflow.papers.scan_and_snap.panel.presets import PRESETS
 from yzflow.values.marks import bare
 
+CONTRAST, INSIDE = PRESETS[:2]
 SETTINGS = {"inside": flagship.inside(), "contrast": flagship.contrast()}
 
 
@@ -32,7 +33,7 @@ DEMANDED = ("Assumption 2, |lambda_1(E)| < 1/K", "Assumption 2, |lambda_i(E)| >=
             "one query", "one f_n in all classes", "eta_Y < 1", "classes drawn uniformly")  # fmt: skip
 
 
-@pytest.mark.parametrize("setting", [flagship.inside(), from_the_explorer(PRESETS[0])], ids=["figure", "first preset"])
+@pytest.mark.parametrize("setting", [flagship.inside(), from_the_explorer(INSIDE)], ids=["figure", "preset"])
 def test_what_the_project_opens_with_is_inside_every_assumption(setting):
     margins = flagship.margins(setting)
     for text in DEMANDED:
@@ -46,12 +47,12 @@ def test_what_the_project_opens_with_is_inside_every_assumption(setting):
     assert setting.eta_y / setting.eta_z == pytest.approx(500)
 
 
-@pytest.mark.parametrize("setting", [flagship.contrast(), from_the_explorer(PRESETS[1])], ids=["figure", "preset"])
+@pytest.mark.parametrize("setting", [flagship.contrast(), from_the_explorer(CONTRAST)], ids=["figure", "preset"])
 def test_the_contrast_is_outside_what_its_name_says(setting):
     assert flagship.broken(setting) == ["1(c)", "2", "K rho <= 0.1"]
     assert flagship.standing(setting) == "outside Assumptions 1(c) and 2, and K rho <= 0.1"
     numbered = [text for text in flagship.broken(setting) if text[0].isdigit()]
-    assert PRESETS[1].name.startswith(f"Contrast, outside Assumptions {' and '.join(numbered)}:")
+    assert CONTRAST.name.startswith(f"Contrast, outside Assumptions {' and '.join(numbered)}:")
 
 
 def test_each_preset_that_names_a_place_stands_there():
@@ -63,7 +64,7 @@ def test_each_preset_that_names_a_place_stands_there():
 
 
 def test_a_setting_of_the_explorer_is_the_setting():
-    for setting, preset in zip(SETTINGS.values(), PRESETS, strict=False):
+    for setting, preset in zip(SETTINGS.values(), (INSIDE, CONTRAST), strict=True):
         classes = from_the_explorer(preset).classes
         np.testing.assert_allclose(
             classes.probabilities.toarray(), setting.classes.probabilities.toarray(), rtol=1e-9, atol=0
@@ -187,7 +188,7 @@ def test_the_figure_shows_what_its_titles_and_axes_say(runs):
 
 
 def test_the_first_two_presets_say_what_the_flows_show(runs):
-    for preset, (name, flows) in zip(PRESETS, runs.items(), strict=False):
+    for preset, (name, flows) in zip((INSIDE, CONTRAST), runs.items(), strict=True):
         found, answer = pt.around_transition(flows), preset.answer
         shares = [f"{float(found['done'].sel(flow=level)):.0%}" for level in pt.LEVELS]
         assert all(share in answer for share in shares)
@@ -202,14 +203,13 @@ def test_the_first_two_presets_say_what_the_flows_show(runs):
         assert ("most of it comes after t*." in told) == ("most of it comes after t*" in answer)
     outside = SETTINGS["contrast"]
     assert (
-        "occurs twice as often as their most frequent distinct one, and attention learns half as fast"
-        in PRESETS[1].text
+        "occurs twice as often as their most frequent distinct one, and attention learns half as fast" in CONTRAST.text
     )
-    assert PRESETS[1].setting["common"] == 2 * max(PRESETS[1].setting["distinct"])
+    assert CONTRAST.setting["common"] == 2 * max(CONTRAST.setting["distinct"])
     assert outside.eta_z == outside.eta_y / 2
     inside, contrast = (pt.around_transition(flows) for flows in runs.values())
-    assert contrast["fastest_attention"][0] < contrast["transition_time"] / 5 and "long before t*" in PRESETS[1].answer
+    assert contrast["fastest_attention"][0] < contrast["transition_time"] / 5 and "long before t*" in CONTRAST.answer
     speeds = [f"{100 * float(value):.2g}%" for value in inside["late_speed"]]
-    assert "{}, {} and {} of its largest speed".format(*speeds) in PRESETS[0].answer
-    assert f"fastest at t = {float(contrast['fastest_attention'][0]):.2g} in the theory flow" in PRESETS[1].answer
-    assert f"90% at t = {float(contrast['time_of_90_percent'].sel(flow='full')):.0f}, " in PRESETS[1].answer
+    assert "{}, {} and {} of its largest speed".format(*speeds) in INSIDE.answer
+    assert f"fastest at t = {float(contrast['fastest_attention'][0]):.2g} in the theory flow" in CONTRAST.answer
+    assert f"90% at t = {float(contrast['time_of_90_percent'].sel(flow='full')):.0f}, " in CONTRAST.answer

@@ -34,7 +34,7 @@ def window(shared_browser, tmp_path_factory):
     return opened(shared_browser, written(tmp_path_factory, [PANEL]))
 
 
-INSIDE, CONTRAST, FIGURE_3, FIGURE_8 = range(4)  # places of the first presets
+CONTRAST, INSIDE, FIGURE_3, FIGURE_8 = range(4)  # places of the first presets
 
 
 @pytest.fixture
@@ -214,6 +214,29 @@ def test_each_length_of_sequences_draws_its_own_run_with_its_sentence_and_the_li
     settle(page)
 
 
+def test_at_the_level_sgd_its_curve_is_drawn_and_its_clock_ends_at_its_end(page):
+    """In the views that it has; noise has no speed."""
+    choose(page, "transition", INSIDE)
+    assert page.is_checked("#view-speed") and page.is_enabled("#view-speed")
+    page.check("#level-sgd")
+    settle(page)
+    assert page.is_checked("#view-share") and page.is_disabled("#view-speed")
+    run = data.sgd_logits(PRESETS[INSIDE].setting)
+    for view in ("share", "change"):
+        page.check(f"#view-{view}")
+        settle(page)
+        assert "SGD, T = 128" in page.inner_text("#share .key")
+        drawn = "#share-canvas path:not(.band)[style*='--c4']"
+        widths = page.eval_on_selector_all(drawn, "(all) => all.map((one) => one.getAttribute('stroke-width'))")
+        assert "4.5" in widths
+    press(page, "time", "End")
+    assert page.inner_text("#transition-time label").startswith(f"time t = {run['t'][-1]:g} steps")
+    page.check("#level-full")
+    settle(page)
+    assert page.is_enabled("#view-speed")
+    assert page.inner_text("#transition-time label").startswith("time t = 100000 steps")
+
+
 def test_regime_indicator(page):
     """Words for the margins, which are the register's, on both sides of Assumption 2."""
     setting = flagship.contrast()
@@ -320,8 +343,7 @@ def test_what_is_done_by_the_transition(page, place, setting):
 def test_the_first_plot_shows_speed_and_change(page, place):
     """Its other two views, against the flows of Python."""
     choose(page, "transition", place)
-    setting = (flagship.inside(), flagship.contrast())[place]
-    runs = flagship.flows(setting)
+    runs = flagship.flows(flagship.inside())
     assert page.is_checked("#view-speed" if place == INSIDE else "#view-share")
     for view, title in (
         ("speed", "Speed of attention, over its largest"),
@@ -346,7 +368,7 @@ def test_the_first_plot_shows_speed_and_change(page, place):
 
 def test_the_first_plot_of_a_link_is_the_one_that_was_chosen(page):
     page.check("#view-change")
-    chosen = "transition.preset=1&transition.level=closed&transition.view=change"
+    chosen = "#at=transition&transition.level=closed&transition.view=change"
     page.wait_for_function("(end) => location.hash.endsWith(end)", arg=chosen)  # the page writes it when it has time
 
 

@@ -96,6 +96,8 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
     const notes = [];
     level.enable("sgd", run !== null);
     sequences.enable(run !== null);
+    view.enable("speed", level.value !== "sgd" || run === null); // SGD's noise has no speed
+    if (level.value === "sgd" && run !== null && view.value === "speed") view.set("share");
     if (level.value === "sgd" && run === null) {
       level.set("full");
       notes.push("No SGD run was computed for these settings, so that the full flow is shown.");
@@ -213,7 +215,7 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
   // The speed of attention over its largest, or the share of its change up to the end, of every level but SGD.
   function drawPace(what) {
     const pace = what === "speed";
-    const lines = byLevel((one, i) => one.part[i]).filter((line) => line.level !== "sgd");
+    const lines = byLevel((one, i) => one.part[i]).filter(({ level: name }) => name !== "sgd" || computed.how === "sgd");
     for (const line of pace ? lines : []) {
       const { x, y, most } = computed.levels[line.level].speed;
       Object.assign(line, { x, y: y.map((value) => value / most) });
@@ -226,8 +228,9 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
       ? "How fast attention moves, half the sum over tokens of |change| in a step, over the largest of the same level."
       : "How far attention has moved from where it began, over how far it has at the end.";
     plots.share.text(`${meaning} ${AXIS}`);
-    plots.share.table(VIEWS[what].title, ["t", ...lines.map(({ label }) => label)],
-      w.sample(lines[0].x.length, 10).map((i) => [lines[0].x[i], ...lines.map(({ y }) => y[i] ?? null)]));
+    const listed = lines.filter(({ level: name }) => name !== "sgd"); // which have the same times
+    plots.share.table(VIEWS[what].title, ["t", ...listed.map(({ label }) => label)],
+      w.sample(listed[0].x.length, 10).map((i) => [listed[0].x[i], ...listed.map(({ y }) => y[i] ?? null)]));
   }
 
   // What is the same at every level, since it stands for the theory's decoder alone: gamma and h.
@@ -324,9 +327,9 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
   }
 
   function drawNow() {
-    const { times, own: chosen, how } = computed;
-    const time = times[Math.round((clock.value / 100) * (times.length - 1))];
-    const index = chosen.times.findLastIndex((value) => value <= time);
+    const { own: chosen, how } = computed;
+    const index = Math.round((clock.value / 100) * (chosen.times.length - 1));
+    const time = chosen.times[index];
     const now = chosen.shares[index] || TOKENS.map(() => NaN);
     const playing = timer !== null || (clock.value > 0 && clock.value < 100);
     for (const plot of timed) plot.now(Math.max(time, computed.first), playing);

@@ -12,7 +12,23 @@ _FIGURE_3 = {"K": 10, "M": 1000, "etaY": 1.0, "etaZ": 0.5, "end": 700.0, "unitCo
 
 _INSIDE, _CONTRAST = (partial(as_text, value(f"scan_and_snap.{name}")) for name in ("inside", "contrast"))
 
-PRESETS = (
+PRESETS = (  # the page opens with one in which attention moves far enough to be seen
+    Preset(
+        "Contrast, outside Assumptions 1(c) and 2: attention moves far",
+        "All next tokens share a common token that occurs twice as often as their most frequent distinct one, and "
+        "attention learns half as fast as the decoder. Attention moves far enough to be seen, and each level has a "
+        "pace of its own.",
+        "Press Play, and choose one level after the other. How much of its change has each level done by t*?",
+        _CONTRAST(
+            "By t* = {transition_time:.0f} the theory flow has done {done.theory:.0%} of its change up to "
+            "t = {t_end:,.0f}, the modified flow {done.modified:.0%}, but the full flow only {done.full:.0%}. "
+            "Attention is fastest at t = {fastest_attention.theory:.2g} in the theory flow, long before t*, and at "
+            "t = {fastest_attention.full:.2g} in the full flow. The full flow gets to 90% at "
+            "t = {time_of_90_percent.full:.0f}, and its whole change is smaller: it moves {change.full:.2g} of all "
+            "attention, the theory flow {change.theory:.2g}."
+        ),
+        _FIGURE_3 | flagship.explorer(flagship.contrast()) | {"level": "full"},
+    ),
     Preset(
         "Scan and snap, inside all assumptions of Theorems 1 to 4",
         _INSIDE(
@@ -33,22 +49,6 @@ PRESETS = (
         + value("scan_and_snap.lengths_inside.told.0")
         + " Sequences so short are outside Assumption 1(b): choose a longer T beside SGD.",
         _FIGURE_3 | flagship.explorer(flagship.inside()) | {"level": "full", "view": "speed"},
-    ),
-    Preset(
-        "Contrast, outside Assumptions 1(c) and 2: attention moves far",
-        "All next tokens share a common token that occurs twice as often as their most frequent distinct one, and "
-        "attention learns half as fast as the decoder. Attention moves far enough to be seen, and each level has a "
-        "pace of its own.",
-        "Press Play, and choose one level after the other. How much of its change has each level done by t*?",
-        _CONTRAST(
-            "By t* = {transition_time:.0f} the theory flow has done {done.theory:.0%} of its change up to "
-            "t = {t_end:,.0f}, the modified flow {done.modified:.0%}, but the full flow only {done.full:.0%}. "
-            "Attention is fastest at t = {fastest_attention.theory:.2g} in the theory flow, long before t*, and at "
-            "t = {fastest_attention.full:.2g} in the full flow. The full flow gets to 90% at "
-            "t = {time_of_90_percent.full:.0f}, and its whole change is smaller: it moves {change.full:.2g} of all "
-            "attention, the theory flow {change.theory:.2g}."
-        ),
-        _FIGURE_3 | flagship.explorer(flagship.contrast()) | {"level": "full"},
     ),
     Preset(
         "Scan and Snap, Fig. 3: growth of attention",
