@@ -43,20 +43,6 @@ def test_entropy_is_that_of_scipy(case):
                 assert np.isnan(result)
 
 
-def test_entropy_of_known_shares():
-    assert observables.entropy(np.full(10, 0.1)) == pytest.approx(np.log(10), rel=1e-15)
-    assert observables.entropy(np.array([0.0, 1.0, 0.0])) == 0
-    attention = np.array([0.2, 0.2, 0.6])
-    assert observables.entropy(attention, np.array([True, True, False])) == pytest.approx(np.log(2), rel=1e-15)
-    assert observables.entropy(attention, np.array([True, False, False])) == 0
-
-
-@given(attentions(), st.floats(1e-3, 1e3))
-def test_entropy_does_not_depend_on_the_scale(case, scale):
-    values, mask = case
-    np.testing.assert_allclose(observables.entropy(scale * values, mask), observables.entropy(values, mask), atol=1e-13)
-
-
 # Recall
 
 

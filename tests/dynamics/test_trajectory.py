@@ -27,7 +27,7 @@ def trajectory():
 
 
 @given(strategies.sequence_classes(), st.sampled_from(["full", "modified", "theory"]))
-@settings(max_examples=15)
+@settings(max_examples=8)
 def test_dataset_describes_its_layers(classes, decoder):
     """Loss and attention recorded at each time are those of the layer recorded there."""
     data = classes.population()
@@ -63,7 +63,7 @@ def test_attention_of_soft_targets_is_weighted_by_their_probability():
 
 
 @given(strategies.sequence_classes())
-@settings(max_examples=15)
+@settings(max_examples=8)
 def test_entropy_is_the_one_of_scipy(classes):
     trajectory = run(classes)
     attention = trajectory.dataset["attention"].values
@@ -181,16 +181,6 @@ def test_load_refuses_another_netcdf(tmp_path):
         Trajectory(xr.Dataset())
 
 
-@pytest.mark.parametrize("kept", [0.001, 0.1, 0.5, 0.9, 0.999])
-def test_load_refuses_a_truncated_file(trajectory, tmp_path, kept):
-    path = tmp_path / "run.nc"
-    trajectory.save(path)
-    whole = path.read_bytes()
-    path.write_bytes(whole[: int(kept * len(whole))])
-    with pytest.raises(ValueError, match=r"^`path` must be a trajectory written by yzflow, .*run\.nc"):
-        Trajectory.load(path)
-
-
 @pytest.mark.parametrize("existing", [None, b"precious"])
 def test_a_failed_save_leaves_no_trace(trajectory, tmp_path, monkeypatch, existing):
     """The disk fills up half-way: what stood there stays, and nothing else appears."""
@@ -207,17 +197,3 @@ def test_a_failed_save_leaves_no_trace(trajectory, tmp_path, monkeypatch, existi
     assert [entry.name for entry in tmp_path.iterdir()] == (["run.nc"] if existing else [])
     if existing:
         assert path.read_bytes() == existing
-
-
-def test_save_into_a_missing_folder(trajectory, tmp_path):
-    with pytest.raises(FileNotFoundError):
-        trajectory.save(tmp_path / "missing" / "run.nc")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_save_replaces_a_file(trajectory, tmp_path):
-    path = tmp_path / "run.nc"
-    path.write_bytes(b"old")
-    trajectory.save(path)
-    assert Trajectory.load(path).final.vocab_size == 9
-    assert [entry.name for entry in tmp_path.iterdir()] == ["run.nc"]

@@ -107,10 +107,6 @@ def test_no_head_is_below_the_least_loss_and_a_linear_one_attains_it(distance, l
     assert mean_loss(best, -best) == pytest.approx(least, rel=1e-9, abs=1e-12)
 
 
-def test_a_guess_costs_ln_2():
-    assert gpt.least_loss(0.0, 5.0) == pytest.approx(np.log(2))
-
-
 def test_queries_have_a_row_a_state():
     with pytest.raises(ValueError, match="`queries` must have a row for each of the 13 states, and 7 columns"):
         gpt.distances(layers(), LANGUAGE, 1, queries=np.ones((3, 7)))

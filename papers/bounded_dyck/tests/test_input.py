@@ -20,15 +20,6 @@ def close(a, b):
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_states_are_numbered_in_any_width(width):
-    language = DyckLanguage(n_types=10, max_depth=100)
-    assert language.open(width(5), width(1)) == 500
-    assert language.close(width(5), width(99)) == 1000 + 599
-    types, depths = np.array([0, 9], dtype=width), np.array([1, 100], dtype=width)
-    np.testing.assert_array_equal(language.open(types, depths), [0, 999])
-
-
-@pytest.mark.parametrize("width", WIDTHS)
 def test_a_depth_of_zero_is_refused_in_any_width(width):
     with pytest.raises(ValueError, match=r"`depth` must be from 1 to 3, but got 0"):
         DyckLanguage(2, 3).open(0, width(0))

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from explorer_pages import downloaded, enter, exact, opened, settle
 from statement_pages import assert_one_screen, assert_python_agrees, bare
-from yzflow_bounded_dyck.questions import QUESTIONS
 from yzflow_bounded_dyck.settings import PAPER
 from yzflow_bounded_dyck.views import VIEWS
 
@@ -81,10 +80,3 @@ def test_the_link_forgets_unless_it_is_along_the_ones(shared_browser, folder):
     assert np.polyfit(np.log(n[60:]), np.log(linked[60:]), 1)[0] == pytest.approx(-1, abs=0.01)
     enter(page, "set-turn", 0)
     np.testing.assert_allclose(column(page, "linked")[1], column(page, "plain")[1], rtol=1e-12)
-
-
-# Questions
-
-
-def test_questions_and_answers_are_sentences():
-    assert all(asked.endswith("?") and answer.endswith(".") for asked, answer in QUESTIONS.values())

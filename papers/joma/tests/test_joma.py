@@ -127,14 +127,6 @@ def test_softmax_without_a_mean_is_worse_and_neither_is_exact():
     assert 0.05 < first < second
 
 
-def test_a_moment_that_factorises_is_of_rank_one():
-    """Under the hypothesis E[g h' b b^T] = u bbar^T is symmetric, and so u is a multiple of bbar."""
-    b = np.array([0.5, 0.3, 0.2])
-    assert np.allclose(3.0 * np.outer(b, b), np.outer(3.0 * b, b))
-    u = np.array([1.0, 0.0, 0.0])
-    assert not np.allclose(np.outer(u, b), np.outer(u, b).T)
-
-
 def test_linear_activation_by_scipy():
     delta = np.array([1, 0.6, 0.3, 0.1])
     closed = formulas.linear_weights(delta, 1.2)

@@ -60,13 +60,6 @@ def test_sparse_average_is_the_mean_over_the_set(problem):
     np.testing.assert_allclose(tasks.sparse_average(z[0], y[0]), means[0], rtol=0, atol=1e-15)
 
 
-def test_sparse_average_of_single_tokens_and_of_all():
-    z = np.array([[0.6, 0.8], [-1.0, 0.0], [0.0, 0.5]])
-    np.testing.assert_array_equal(tasks.sparse_average(z, [[2], [0], [0]]), z[[2, 0, 0]])
-    everything = [[0, 1, 2], [2, 1, 0], [1, 0, 2]]
-    np.testing.assert_allclose(tasks.sparse_average(z, everything), np.tile(z.mean(axis=0), (3, 1)), rtol=1e-15)
-
-
 @given(qsa_inputs(), strategies.SEEDS)
 def test_attention_error_is_the_largest_output_error_over_the_unit_ball(problem, seed):
     """Attained by `worst_values`, and exceeded by no random values."""
@@ -97,27 +90,12 @@ def test_match2_and_match3_are_their_definitions(problem):
         np.testing.assert_array_equal(ours(problem[0][0], problem[1]), definition(*problem)[0])
 
 
-def test_match_with_m_2():
-    """Match2 finds an equal token, the token itself: always true. Match3 needs a zero for 0 and also for 1."""
-    x = tasks.all_match(4, 2)
-    assert tasks.match2(x, 2).all()
-    zero = (x == 0).any(axis=1)
-    np.testing.assert_array_equal(tasks.match3(x, 2), np.where(x == 0, True, zero[:, None]))
-
-
 def test_match_over_many_rows_in_blocks():
     x = tasks.all_match(4, 5)
     whole = tasks.match2(x, 5), tasks.match3(x, 5)
     with Limits(numbers=40):
         np.testing.assert_array_equal((tasks.match2(x, 5), tasks.match3(x, 5)), whole)
     np.testing.assert_array_equal(whole[1], match3_by_definition(x, 5))
-
-
-def test_without_the_modulus_positive_integers_never_match():
-    """The slides' erratum: 1 + 4 = 0 holds mod 5 only."""
-    x = np.array([1, 4, 3, 3])
-    assert not (x[:, None] + x == 0).any()
-    np.testing.assert_array_equal(tasks.match2(x, 5), [True, True, False, False])
 
 
 # Tokens

@@ -188,18 +188,6 @@ def test_the_audit_of_assisted_match3_plants_matches(monkeypatch):
     assert measures.assisted(runs, "construction") == 2 / 20
 
 
-@pytest.mark.parametrize(("n", "modulus"), [(150, 500), (300, 10**6)])
-def test_bigram_match3_on_large_inputs(n, modulus):
-    model = averaging.match3_bigram(n_tokens=n, modulus=modulus)
-    x = tasks.random_match(n, modulus, size=4, rng=np.random.default_rng(n))
-    x[:, 7] = -(x[:, 20] + x[:, 21]) % modulus  # a match, and two misses by one
-    x[:, 9] = (x[:, 7] + 1) % modulus
-    x[:, 11] = (x[:, 7] - 1) % modulus
-    truth = np.array([bigram(row, modulus) for row in x.tolist()])
-    assert 0 < truth.mean() < 1
-    np.testing.assert_array_equal(model(x), truth)
-
-
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 7, 18, 97])
 def test_neighbours_at_every_n(n):
     for modulus in (2, 3, 50, 10_007):

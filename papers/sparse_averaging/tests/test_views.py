@@ -6,7 +6,6 @@ from explorer_pages import downloaded, enter, exact, opened, settle
 from statement_pages import assert_one_screen, assert_python_agrees, bare, firsts
 from yzflow_sparse_averaging import averaging
 from yzflow_sparse_averaging.constructions import promised_product
-from yzflow_sparse_averaging.questions import QUESTIONS
 from yzflow_sparse_averaging.settings import PAPER
 from yzflow_sparse_averaging.views import VIEWS
 
@@ -69,10 +68,6 @@ def test_answers_are_those_of_a_unit_that_runs(shared_browser, tmp_path, preset)
         assert unit([16] * count)[0] == pytest.approx(miss[np.searchsorted(n, count - 0.5)], rel=1e-9)
     assert unit([0])[0] == pytest.approx(column(page, "match")[1][0], rel=1e-9)
     assert (miss[np.searchsorted(n, 99.5)] <= 0.01 * (1 + 1e-9)) == (preset == 0)
-
-
-def test_questions_and_answers_are_sentences():
-    assert all(asked.endswith("?") and answer.endswith(".") for asked, answer in QUESTIONS.values())
 
 
 def test_the_error_shown_is_the_one_that_a_narrow_layer_cannot_avoid(shared_browser, tmp_path):

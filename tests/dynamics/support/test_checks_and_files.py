@@ -154,35 +154,6 @@ def test_load_refuses_other_arrays(saved):
         Bags.load(saved)
 
 
-def test_load_refuses_every_truncated_file(saved):
-    whole = saved.read_bytes()
-    for size in range(0, len(whole), 37):
-        saved.write_bytes(whole[:size])
-        with refuses("path", "bags.npz"):
-            Bags.load(saved)
-
-
-def test_load_of_a_damaged_file_is_right_or_refused(saved):
-    """Whatever byte is wrong: an error in the usual grammar, or the same bags (an unused byte)."""
-    whole = saved.read_bytes()
-    original = Bags.load(saved)
-    refused = 0
-    for place in range(0, len(whole), 19):
-        damaged = bytearray(whole)
-        damaged[place] ^= 0xFF
-        saved.write_bytes(damaged)
-        try:
-            loaded = Bags.load(saved)
-        except ValueError as error:
-            assert str(error).startswith("`")
-            refused += 1
-        else:
-            assert loaded.sizes == original.sizes
-            np.testing.assert_array_equal(loaded.count, original.count)
-            np.testing.assert_array_equal(loaded.token, original.token)
-    assert refused > len(whole) / 76
-
-
 @pytest.mark.parametrize("existing", [None, "precious"])
 def test_replacing_leaves_no_trace_of_a_failure(tmp_path, existing):
     path = tmp_path / "result.txt"
