@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 import pytest
+from proving import first_quick
 from yzflow_sparse_averaging import averaging, measures, measures_strict, sorted_groups
 from yzflow_sparse_averaging import instances as tasks
 from yzflow_sparse_averaging.proofs import fully_connected, moments
@@ -652,9 +653,7 @@ LONG = {
 }
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in CHECKS]
-)
+@pytest.mark.parametrize("name", first_quick({name: check[0] for name, check in CHECKS.items()}, 2, LONG))
 def test_a_false_statement_fails_its_check(name, monkeypatch):
     asked, module, attribute, wrap = CHECKS[name]
     number, clause = asked if isinstance(asked, tuple) else (asked, None)
@@ -722,11 +721,3 @@ def test_from_where_on_two_layers_are_below_the_bound(size, digits):
     assert f"from N of about {digits}" in (text := statements.REGISTER["Sparse averaging: Conjecture"].errata[0]) or (
         f"from about {digits} on" in text
     )
-
-
-def test_printed_and_corrected_forms_are_latex():
-    for one in (one for one in statements.REGISTER.values() if one.paper == "Sparse averaging"):
-        for formula in filter(None, (one.printed, one.corrected)):
-            assert ("\\" in formula or formula.startswith("m = O")) and "$" not in formula, one.id
-            assert formula.count("{") == formula.count("}") and "  " not in formula, one.id
-            assert formula.count(r"\left") == formula.count(r"\right"), one.id

@@ -2,7 +2,6 @@
 
 import ast
 import functools
-import importlib
 import inspect
 import math
 from collections import defaultdict
@@ -32,9 +31,10 @@ def test_derivation_holds(name):
     PROOFS.check_holds(name)
 
 
-@pytest.mark.parametrize("mistake", list(PROOFS.chosen()))
+@pytest.mark.parametrize("mistake", PROOFS.chosen())
 def test_a_wrong_claim_fails(mistake):
-    for expression in PROOFS.check_refutes(mistake):
+    expression = PROOFS.check_refutes(mistake)
+    if not isinstance(expression, tuple):  # with a sign
         assert not is_indexed(expression) or decide._differs_at_sizes(expression), "undecided only, not refuted"
 
 
@@ -162,7 +162,8 @@ CLAIMS = sorted(
         if inspect.isfunction(getattr(getattr(formulas, node.value.id), node.attr))
     }
 )
-TEXTS = {name: text for name, text in vars(formulas).items() if isinstance(text, str) and not name.startswith("_")}
+RIGHT = dict(vars(formulas))
+TEXTS = {name: text for name, text in RIGHT.items() if isinstance(text, str) and not name.startswith("_")}
 
 SLOPES = formulas.branch_slopes()
 
@@ -177,18 +178,26 @@ def changed(right):
     return wrong
 
 
+def made_again(module, claim):
+    """The names of `formulas`, of which those that come from a claim are made again, as it is now."""
+    namespace, made = dict(RIGHT), set()
+    for node in SOURCE.body:
+        inside = list(ast.walk(node))
+        asks = any(isinstance(part, ast.Attribute) and ast.unparse(part) == f"{module}.{claim}" for part in inside)
+        if asks or made & {part.id for part in inside if isinstance(part, ast.Name)}:
+            exec(compile(ast.Module([node], []), formulas.__file__, "exec"), namespace)
+            made |= {part.id for part in inside if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+    return namespace
+
+
 @pytest.mark.parametrize("module, claim", CLAIMS)
 def test_a_changed_claim_changes_what_is_printed(module, claim, monkeypatch):
     """The formula of a page is the expression that is proved: a mutant of the claim shows."""
     place = getattr(formulas, module)
     right = getattr(place, claim)
     monkeypatch.setattr(place, claim, changed(right))
-    specification = importlib.util.spec_from_file_location("formulas_of_a_mutant", formulas.__file__)
-    mutant = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(mutant)
-    texts = {**TEXTS, "branch_slopes": SLOPES}
-    found = {**vars(mutant), "branch_slopes": mutant.branch_slopes()}
-    assert any(found[name] != text for name, text in texts.items())
+    found = made_again(module, claim)
+    assert any(found[name] != text for name, text in TEXTS.items()) or found["branch_slopes"]() != SLOPES
     # The proof takes the claim as an argument of the same name, or as the default of a function that does.
     if whole(PROOFS.modules.get(module, right)) is not right:
         assert claim in inspect.signature(PROOFS.modules[module]).parameters
