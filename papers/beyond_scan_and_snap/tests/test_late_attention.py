@@ -147,7 +147,7 @@ def test_in_balls_the_logit_falls_until_it_is_trapped():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sizes", [(2, 3), (2, 10)])
+@pytest.mark.parametrize("sizes", [(2, 3)])
 def test_w_falls_like_the_power_that_is_proved(sizes):
     """From the integrator in ln t: w (ln t)^alpha settles, and the next orders explain the exponent's excess."""
     k, m = sizes
@@ -188,15 +188,14 @@ def inequalities(flow, y, larger):
     }
 
 
-BORDERS = [(k, m, 1 / m, False) for k, m in [(2, 3), (3, 4), (2, 30), (20, 21), (15, 30)]]
-BORDERS += [(k, m, 1 / max(k, 8), True) for k, m in [(2, 4), (2, 200), (8, 16), (30, 60), (10, 300)]]
+BORDERS = [(2, 3, 1 / 3, False), (15, 30, 1 / 30, False), (2, 4, 1 / 8, True), (10, 300, 1 / 10, True)]
 
 
 @pytest.mark.parametrize(("k", "m", "square", "larger"), BORDERS)
 def test_the_inequalities_hold_from_the_largest_starts_that_are_proved(k, m, square, larger):
     """Along flows integrated by the test's own equations, with w(0) at the border and rates of all sizes."""
     least = {}
-    for size in (1e-4, 0.1, 10.0, 1e4):
+    for size in (1e-4, 10.0, 1e4):
         flow = LateAttention(n_classes=k, vocab_size=m, ratio=np.sqrt(square) * (1 - 1e-12), speed=size / m)
         assert flow.always_falls()
         y = np.array([0.0, 0.0, 0.0, np.log(flow.ratio), 0.5])
@@ -210,7 +209,7 @@ def test_the_inequalities_hold_from_the_largest_starts_that_are_proved(k, m, squ
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("k", "m", "square", "eta_z"),
-    [(2, 3, 1 / 3, 10.0), (4, 9, 1 / 8, 1.0), (10, 1000, 0.1, 0.5)],
+    [(2, 3, 1 / 3, 10.0), (4, 9, 1 / 8, 1.0)],
 )
 def test_from_the_largest_starts_that_are_proved_the_logit_falls_in_ln_t(k, m, square, eta_z):
     """By the integrator in ln t, with other variables."""
@@ -236,7 +235,6 @@ def test_which_starts_are_proved_is_decided_exactly():
     assert not LateAttention.of(n_classes=2, vocab_size=3, common=0.37, n_distinct=1).always_falls()
 
 
-@pytest.mark.slow
 def test_nearly_all_common_the_logit_rises_for_a_while_in_the_simulator():
     """The counter-example by the unreduced full flow, Lemma 1 on all of Y and Z."""
     classes = SequenceClasses.single_common_token(2, 3, common=0.9999, distinct=[0.0001])
@@ -249,32 +247,30 @@ def test_nearly_all_common_the_logit_rises_for_a_while_in_the_simulator():
     assert z[1] < z[0] and z[3] > z[2] + 0.004 and z[4] < z[3]
 
 
-def test_nearly_all_common_the_logit_rises_for_a_while_in_ln_t():
-    """The counter-example by the integrator in ln t, with other variables."""
-    s = np.array([9.0, 9.95, 10.1, 10.6, 37.3])
-    z = late_flow(s, n_classes=2, vocab_size=3, common=0.9999, n_distinct=1, eta_z=1.0, rtol=1e-10)["z"].values
-    assert z[1] < z[0] and z[2] == pytest.approx(z[1] + 0.006, abs=0.001) and z[4] < z[3] < z[2]
+CHECKS = {
+    "unbroken_fall": (late_attention._pull_of_counter_example, late_attention, "RISES_AT", lambda right: 9.0),
+    "rising": (
+        late_attention._rising,
+        LateAttention,
+        "conditions",
+        lambda right: lambda *a: {key: -value for key, value in right(*a).items()},
+    ),
+}
 
 
-def test_the_register_s_counter_example_is_seen_to_rise(monkeypatch):
-    assert late_attention.unbroken_fall(None, "closed form") == 0
-    monkeypatch.setattr(late_attention, "RISES_AT", 9.0)
-    late_attention._pull_of_counter_example.cache_clear()
+@pytest.mark.parametrize("name", CHECKS)
+def test_the_register_s_checks_turn_red(name, monkeypatch):
+    monkeypatch.setattr(late_attention, "SETTINGS", 3)
+    kept, owner, attribute, wrong = CHECKS[name]
+    check = getattr(late_attention, name)
+    kept.cache_clear()
     try:
-        assert late_attention.unbroken_fall(None, "closed form") == 1
+        assert check(None, "closed form") == 0
+        monkeypatch.setattr(owner, attribute, wrong(getattr(owner, attribute)))
+        kept.cache_clear()
+        assert check(None, "closed form") == 1
     finally:
-        late_attention._pull_of_counter_example.cache_clear()
-
-
-def test_the_register_s_check_counts_rising_logits(monkeypatch):
-    assert late_attention.rising(None, "closed form") == 0
-    right = LateAttention.conditions
-    monkeypatch.setattr(LateAttention, "conditions", lambda *a: {key: -value for key, value in right(*a).items()})
-    late_attention._rising.cache_clear()
-    try:
-        assert late_attention.rising(None, "closed form") == 1
-    finally:
-        late_attention._rising.cache_clear()
+        kept.cache_clear()
 
 
 def test_refusals_and_settings():

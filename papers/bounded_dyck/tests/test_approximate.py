@@ -52,7 +52,7 @@ def test_the_lipschitz_constant_of_softmax_is_attained():
     assert np.linalg.norm(outputs[0] - outputs[1]) == pytest.approx(approximate.lipschitz(layer) * 2 * step, rel=1e-6)
 
 
-@pytest.mark.parametrize(("hidden", "center"), [(0, False), (0, True), (7, False)])
+@pytest.mark.parametrize(("hidden", "center"), [(0, True), (7, False)])
 def test_pairs_that_outputs_bear_are_those_of_longer_prefixes(hidden, center):
     """By the layer on the prefixes themselves, up to 11 pairs; Theorem 2 allows them all."""
     share, seen = 0.3, set()

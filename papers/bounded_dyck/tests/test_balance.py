@@ -90,7 +90,7 @@ def test_closing_weights_under_uniform_attention():
 
 
 @given(st.integers(1, 12), st.integers(1, 3), st.sampled_from([0.0, 0.5, 1.0]), strategies.SEEDS)
-@settings(max_examples=30)
+@settings(max_examples=15)
 def test_a_balanced_layers_decoder_reads_the_stack_at_any_depth(depth, k, scale, seed):
     language = DyckLanguage(k, depth)
     layer = balance.balanced_layer(language, seed, scale=scale)

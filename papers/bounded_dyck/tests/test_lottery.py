@@ -78,7 +78,7 @@ def test_forward_pass_is_the_definition(n_layers, seed):
     st.sampled_from([1.0, 0.0, -0.5]),
     strategies.SEEDS,
 )
-@settings(max_examples=8)
+@settings(max_examples=5)
 def test_certificates_are_above_every_error(n_layers, n, floor, norm, spare, residual, link, seed):
     rng = np.random.default_rng(seed)
     target, pruned = target_and_pruned(

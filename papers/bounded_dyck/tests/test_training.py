@@ -93,10 +93,10 @@ def test_bad_input_is_refused(call, message):
 
 def test_the_sweep_task_is_the_experiment(tmp_path):
     """Cell by cell the numbers of `trained`, whose data are the same for the same language."""
-    options = {"steps": [20], "n_train": [500], "n_test": [200], "scale": [0.1], "contrast_weight": [0.0, 1.0]}
+    options = {"steps": [5], "n_train": [90], "n_test": [30], "scale": [0.1], "contrast_weight": [0.0, 1.0]}
     swept = yzflow.sweep("dyck", options, store=tmp_path / "runs", seeds=[1, 2], progress=False)
-    samples = dyck.data(n_train=500, n_test=200)
-    runs = dyck.trained(scale=[0.1], contrast_weight=[0.0, 1.0], seeds=[1, 2], steps=20, samples=samples)
+    samples = dyck.data(n_train=90, n_test=30)
+    runs = dyck.trained(scale=[0.1], contrast_weight=[0.0, 1.0], seeds=[1, 2], steps=5, samples=samples)
     for name in ("accuracy", "violation", "attention", "loss"):
         ours = swept[name].squeeze(("steps", "n_train", "n_test", "scale"))
         theirs = runs[name].squeeze(("embedding", "scale", "eta"))

@@ -175,7 +175,7 @@ def test_linear_program_finds_the_smallest_rho_of_a_case_by_hand():
 
 def test_the_smallest_dimension_for_single_tokens_is_that_of_their_coherence():
     # For q = 1 the minimum-norm certificate is the key itself, and rho the largest inner product with another key.
-    n, maximum = 512, 400
+    n, maximum = 128, 300
     m = averaging.smallest_dimension(n, 1, rng=generator(1), method="minimum norm", maximum=maximum)
     signs = 2 * generator(1).integers(0, 2, size=(n, maximum), dtype=np.int8).astype(int) - 1
 
@@ -214,7 +214,7 @@ def test_the_bits_of_a_query_of_one_number():
     assert averaging.sufficient_bits([0.5], tau=1.0, error=0.1) == 5
 
 
-@pytest.mark.parametrize(("n", "q"), [(64, 4), (1024, 8), (1024, 16)])
+@pytest.mark.parametrize(("n", "q"), [(64, 4), (512, 16)])
 def test_the_bits_of_a_query(n, q):
     rng = generator(q)
     keys = averaging.random_keys(n, int(12 * q * math.log(n)), rng=rng)
