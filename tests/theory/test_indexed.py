@@ -127,7 +127,7 @@ def expressions(draw, depth=3):
 
 
 @given(expressions())
-@settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 def test_the_normal_form_has_the_same_value(expression):
     found = contract(expression)
     assert same(expression, found)

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 from errata_page import errata_page
 
-import yzflow as yz
 from formal import checking
 from theory import kernel
 from theory.statements import REGISTER, Assumption, Clause, Statement
 from theory.trust import Label, Trust, weakest
+from yzflow.audits.check import StatementVerdict
 from yzflow.audits.report import AuditReport
 from yzflow.pages import kernel as section
 
@@ -120,7 +120,7 @@ def test_counts_are_those_of_the_table():
 
 
 def test_check_pages_and_errata_show_theorems_with_hypotheses():
-    verdict = yz.check(LEMMA_4.id)
+    verdict = StatementVerdict(LEMMA_4, report(LEMMA_4), True, 0)
     (theorem,) = (one for one in LEMMA_4.checked if one.kind == "clause")
     words = " ".join(verdict.text(verbose=True).split())
     assert f"{theorem.name}: all of the statement: {theorem.formula}." in words and theorem.hypotheses in words

@@ -17,7 +17,7 @@ from theory import attention, decoder
 FIG_3 = {"vocab_size": 1000, "n_classes": 10, "eta_y": 1.0, "eta_z": 0.5}
 SYN_SMALL = np.linspace(0.1, 1, 10)
 
-quick = settings(max_examples=50, deadline=None, derandomize=True, database=None)
+quick = settings(max_examples=25, deadline=None, derandomize=True, database=None)
 vocabularies = st.one_of(st.integers(2, 60), st.integers(2, 10**6))
 rates = st.floats(-2, 2).map(lambda e: 10.0**e)
 times = st.floats(-6, 8).map(lambda e: 10.0**e)

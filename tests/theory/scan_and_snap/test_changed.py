@@ -83,7 +83,7 @@ def test_time_to_a_margin_by_quadrature():
         assert 40 * decoder.h(time / 3) == pytest.approx(x, rel=1e-9)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=13, deadline=None)
 @given(
     st.integers(2, 10**5), st.floats(1e-3, 5), st.floats(1e-6, 0.9), st.floats(0.01, 1e6), st.booleans(),
 )  # fmt: skip

@@ -76,7 +76,7 @@ def test_the_first_moves_of_classes_that_share_nothing():
     assert errors[-1][1] > 4 * errors[-1][0]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(strategies.SEEDS, st.integers(1, 30), st.floats(0.1, 8))
 def test_signs_and_sums(seed, n, spread):
     p = np.random.default_rng(seed).random(n) ** spread + 1e-6

@@ -95,7 +95,7 @@ def test_all_common_tokens_shrink_in_the_symmetric_case(n_classes, n_common, uns
     assert (velocity[:, n_common:] > 0).all()
 
 
-@pytest.mark.parametrize(("n_classes", "vocab_size", "eta_y"), [(2, 2, 0.5), (3, 20, 1.0), (10, 1000, 2.0)])
+@pytest.mark.parametrize(("n_classes", "vocab_size", "eta_y"), [(2, 2, 0.5), (10, 1000, 2.0)])
 def test_theorem_3(n_classes, vocab_size, eta_y):
     """The identity r(t) = r(0) chi(t), and both bounds with B_n from the velocities by Simpson's rule."""
     classes = SequenceClasses.single_common_token(n_classes, vocab_size, common=0.8)
@@ -120,13 +120,15 @@ def test_theorem_3(n_classes, vocab_size, eta_y):
         assert 1.05 * f0**2 < logarithm[-1] / (2 * B_n[-1]) < 0.6
 
 
-@pytest.mark.parametrize(("n_classes", "vocab_size", "eta_y"), [(2, 2, 0.3), (3, 50, 1.0), (10, 1000, 2.0)])
-@pytest.mark.parametrize("time_scale", ["linear", "log"])
+@pytest.mark.parametrize(
+    ("n_classes", "vocab_size", "eta_y", "time_scale"),
+    [(2, 2, 0.3, "linear"), (3, 50, 1.0, "log"), (10, 1000, 2.0, "linear")],
+)
 def test_h_solves_lemma_6_and_gamma_its_integral(n_classes, vocab_size, eta_y, time_scale):
     K, M = n_classes, vocab_size
     classes = SequenceClasses.single_common_token(K, M)
-    times = np.linspace(0, 400, 1601)
-    trajectory = run(classes, eta_y=eta_y, t_end=400.0, times=times, time_scale=time_scale)
+    times = np.linspace(0, 100, 401)
+    trajectory = run(classes, eta_y=eta_y, t_end=100.0, times=times, time_scale=time_scale)
     for h in trajectory.dataset["h"].values.T:
         # As a time, which is what the equation gives without a solver.
         found = (np.exp(M * h) + (M - 1) * M * h - 1) / (M * eta_y / K)

@@ -38,7 +38,7 @@ def fastest(classes, eta_y, t_end, decoder="theory"):
     return np.sqrt(times[1:] * times[:-1])[np.abs(speed).argmax(axis=0)]
 
 
-@settings(max_examples=6, deadline=None, phases=[Phase.explicit, Phase.generate])
+@settings(max_examples=3, deadline=None, phases=[Phase.explicit, Phase.generate])
 @given(
     st.lists(st.floats(0.5, 3.0), min_size=2, max_size=4),
     st.integers(200, 3000),
