@@ -24,7 +24,7 @@ def classes():
     return SequenceClasses(LOCAL, [6, 6, 7, 7], vocab_size=50)
 
 
-@settings(max_examples=25)
+@settings(max_examples=13)
 @given(strategies.sequence_classes())
 def test_without_the_inner_norm_the_feature_is_the_normalised_sum_of_attention_and_query(data):
     bags, layer = residual_connection(data, inner_norm=False)
@@ -60,7 +60,7 @@ def residual_layer(data, seed=0):
     return Layer(Z, Y, residual=True)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(strategies.bags(), strategies.SEEDS)
 def test_loss_and_gradient_of_the_residual_connection(data, seed):
     layer = residual_layer(data, seed)
@@ -144,7 +144,7 @@ def test_overlaps_on_syn_medium_as_printed_and_without_the_inner_norm():
         np.testing.assert_allclose(overlap[:2, 2:], other, atol=5e-4)
 
 
-@settings(max_examples=25)
+@settings(max_examples=13)
 @given(strategies.sequence_classes())
 def test_overlaps_are_those_without_it_and_one_for_a_shared_query_halved(data):
     bags, layer = residual_connection(data)
@@ -199,7 +199,7 @@ def test_a_residual_layer_is_kept_whole_in_files(tmp_path, classes):
 # LayerNorm with the mean
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(strategies.sequence_classes(), strategies.SEEDS)
 def test_layer_norm_subtracts_the_mean_over_the_vocabulary(data, seed):
     bags, layer = layer_norm(data, width=data.n_tokens + 5)
@@ -212,14 +212,6 @@ def test_layer_norm_subtracts_the_mean_over_the_vocabulary(data, seed):
     expected = shares / np.linalg.norm(shares, axis=1, keepdims=True)
     np.testing.assert_allclose(layer.features(bags), expected, atol=1e-13)
     np.testing.assert_allclose(layer.gradient(bags).Z.sum(axis=1), 0, atol=1e-13)
-
-
-def test_layer_norm_trains(classes):
-    bags, layer = layer_norm(classes)
-    assert layer.V.shape == (6, 50)
-    flow = gradient_flow(bags, init=layer, eta_y=1.0, eta_z=0.5, eta_v=0.0, t_end=50.0)
-    np.testing.assert_array_equal(flow.final.V, layer.V)
-    assert (flow.final.Z[:, 0] < 0).all()
 
 
 # Position bias
@@ -260,9 +252,7 @@ def test_flow_and_sgd_with_a_position_bias_have_the_law_of_biased_sequences(slop
     assert np.abs(layer.gradient(sample).Z - exact.Z).max() < 0.3 * np.abs(other.Z - exact.Z).max()
 
 
-@pytest.mark.parametrize(
-    ("slope", "length"), [(0.0, 41), (0.1, 41), (0.5, 200), ((2 * np.sin(np.arange(40))).tolist(), 41)]
-)
+@pytest.mark.parametrize(("slope", "length"), [(0.0, 41), (0.5, 200), ((2 * np.sin(np.arange(40))).tolist(), 41)])
 def test_a_position_bias_shortens_sequences_and_prefers_no_token(slope, length):
     classes = SequenceClasses([[0.2, 0.8, 0.0], [0.2, 0.0, 0.8]], [0, 0], vocab_size=4)
     n = 4000
@@ -276,14 +266,6 @@ def test_a_position_bias_shortens_sequences_and_prefers_no_token(slope, length):
     assert shares.var() == pytest.approx(variance, rel=5 * np.sqrt(6 / n))
     if slope == 0.5:
         assert effective == pytest.approx(1 / np.tanh(0.25), rel=1e-6)
-
-
-def test_a_flow_on_biased_sequences(classes):
-    sample = biased_sequences(classes, 50, length=20, position_bias=0.2)
-    flow = gradient_flow(sample, eta_y=1.0, eta_z=0.5, t_end=5.0, n_times=3)
-    assert (np.diff(flow.dataset["loss"].values) < 0).all()
-    again = biased_sequences(classes, 50, length=20, position_bias=0.2, rng=0)
-    np.testing.assert_array_equal(sample.count, again.count)
 
 
 @pytest.mark.parametrize("bias", [[0.0, 0.0, 0.0], [5.0, 5.0, 5.0]])

@@ -106,7 +106,7 @@ def test_the_gradient_in_public_names_is_the_full_flow_of_every_layer(name, star
         np.testing.assert_allclose(own, whole, rtol=1e-9, atol=1e-11)
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.sampled_from([None, 2, 5, 30]),
     st.sampled_from([1, 3, 8]),

@@ -103,13 +103,6 @@ def test_theory_with_unequal_classes_backpropagates_through_its_decoder(classes)
         np.testing.assert_allclose(trajectory.dataset["z_velocity"].values[i], expected, rtol=1e-8, atol=1e-12)
 
 
-@pytest.mark.parametrize("decoder", DECODERS)
-def test_velocity_is_the_derivative_of_the_logits(decoder):
-    trajectory = run(small_classes(), decoder, t_end=10, times=[5 - 1e-3, 5, 5 + 1e-3], rtol=1e-13, atol=1e-15)
-    difference = (logits(trajectory)[2] - logits(trajectory)[0]) / 2e-3
-    np.testing.assert_allclose(trajectory.dataset["z_velocity"].values[1], difference, atol=1e-8)
-
-
 # Integration
 
 
@@ -125,8 +118,9 @@ def test_error_falls_with_rtol(decoder):
     assert all(error < 10 * rtol for error, rtol in zip(errors, (1e-3, 1e-5, 1e-7, 1e-9), strict=True)), errors
 
 
-@pytest.mark.parametrize("decoder", DECODERS)
-@pytest.mark.parametrize("reduce", ["auto", "none"])
+@pytest.mark.parametrize(
+    ("decoder", "reduce"), [("full", "none"), ("full", "auto"), ("modified", "none"), ("theory", "auto")]
+)
 def test_our_steps_are_those_of_scipys_integrator(decoder, reduce):
     """Loose tolerances: two methods of one order would differ by 1e-4, the same steps by rounding alone."""
     data, rates = small_classes(), {"eta_y": 1.0, "eta_z": 0.5, "t_end": 20.0, "rtol": 1e-4, "atol": 1e-6}
@@ -140,7 +134,7 @@ def test_our_steps_are_those_of_scipys_integrator(decoder, reduce):
 
 
 @given(st.lists(st.floats(0, 50), min_size=1, max_size=8, unique=True).map(sorted), st.sampled_from(["linear", "log"]))
-@settings(max_examples=15)
+@settings(max_examples=8)
 def test_times_are_honoured_exactly(times, time_scale):
     trajectory = run(small_classes(), t_end=50.0, times=times, time_scale=time_scale)
     np.testing.assert_array_equal(trajectory.dataset["time"].values, times)
@@ -241,21 +235,8 @@ def test_what_is_never_seen_never_moves(draws, decoder):
     assert (trajectory.final.Y[~unseen_tokens] != Y[~unseen_tokens]).all()
 
 
-@given(strategies.sequence_classes(), decoders)
-def test_compressed_columns_are_the_dense_flow(classes, decoder):
-    data = classes.population()
-    compressed = run(data, decoder, t_end=8.0)
-    dense = run(data, decoder, t_end=8.0, init=Layer.zeros(data).expand())
-    assert compressed.final.Y.shape[1] == min(classes.n_classes + 1, classes.vocab_size)
-    assert dense.final.Y.shape[1] == classes.vocab_size
-    assert compressed.final.vocab_size == classes.vocab_size
-    assert reference.scaled_difference(compressed.final.expand().Y, dense.final.Y) < 1e-9
-    assert reference.scaled_difference(logits(compressed), logits(dense)) < 1e-9
-    np.testing.assert_allclose(compressed.dataset["loss"], dense.dataset["loss"], rtol=1e-9)
-
-
 @given(strategies.bags())
-@settings(max_examples=15)
+@settings(max_examples=8)
 def test_full_flow_of_any_bags_lowers_the_loss(data):
     """dJ/dt is a sum of squares: the loss falls by eta_Y |dJ/dY|^2 + eta_Z |dJ/dZ|^2 per step."""
     trajectory = run(data, t_end=5.0, n_times=9)
@@ -275,26 +256,6 @@ def test_full_flow_of_any_bags_lowers_the_loss(data):
 # Symmetries
 
 
-@given(strategies.sequence_classes(), decoders, strategies.SEEDS)
-def test_renaming_tokens_and_classes_renames_the_result(classes, decoder, seed):
-    rng = np.random.default_rng(seed)
-    tokens, order = rng.permutation(classes.n_tokens), rng.permutation(classes.n_classes)
-    renamed = SequenceClasses(
-        classes.probabilities.toarray()[order][:, tokens],
-        classes.query[order],
-        vocab_size=classes.vocab_size,
-        class_weights=classes.class_weights[order],
-    )
-    one, other = (run(data, decoder, t_end=8.0) for data in (classes, renamed))
-    assert reference.scaled_difference(logits(other), logits(one)[:, :, tokens]) < 1e-9
-    attention = one.dataset["attention"].values[:, order][:, :, tokens]
-    assert reference.scaled_difference(other.dataset["attention"], attention) < 1e-9
-    columns = np.concatenate([order, np.arange(classes.n_classes, one.final.Y.shape[1])])
-    decoder_logits = one.dataset["y"].values[:, tokens][:, :, columns]
-    assert reference.scaled_difference(other.dataset["y"], decoder_logits) < 1e-8
-    np.testing.assert_allclose(other.dataset["loss"], one.dataset["loss"], rtol=1e-9)
-
-
 @given(strategies.sequence_classes(), decoders, st.floats(0.01, 100))
 def test_faster_learning_for_a_shorter_time_is_the_same(classes, decoder, c):
     one = run(classes, decoder, t_end=8.0, n_times=3)
@@ -302,19 +263,6 @@ def test_faster_learning_for_a_shorter_time_is_the_same(classes, decoder, c):
     np.testing.assert_allclose(other.dataset["time"].values * c, one.dataset["time"].values, rtol=1e-12)
     assert reference.scaled_difference(logits(other), logits(one)) < 1e-7
     assert reference.scaled_difference(other.dataset["y"], one.dataset["y"]) < 1e-7
-
-
-@pytest.mark.parametrize("decoder", DECODERS)
-def test_flow_of_merged_bags_is_the_same(decoder):
-    """Equal classes of a layer that never sees the class: a bag split in two acts as one."""
-    data = small_classes().population()
-    if decoder != "full":
-        with pytest.raises(ValueError, match=r"`data` must have linearly independent features"):
-            run(Bags.concatenate([data, data]), decoder)
-        return
-    twice = Bags.concatenate([data, data], [1, 3])
-    assert reference.scaled_difference(logits(run(twice)), logits(run(data))) < 1e-9
-    assert len(twice.merge()) == len(data)
 
 
 # Value matrix

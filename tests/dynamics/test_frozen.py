@@ -73,7 +73,7 @@ def test_steps_of_every_optimizer(optimizer, eta_y, eta_z):
 
 @pytest.mark.parametrize(("eta_y", "eta_z"), RATES[:2])
 def test_the_stochastic_flow(eta_y, eta_z):
-    run = stochastic_flow(CLASSES, eta_y=eta_y, eta_z=eta_z, t_end=2.0, init=start(), batch_size=4, seed=0)
+    run = stochastic_flow(CLASSES, eta_y=eta_y, eta_z=eta_z, t_end=0.5, init=start(), batch_size=4, seed=0)
     assert_frozen(run.dataset, eta_y, eta_z)
 
 

@@ -223,7 +223,7 @@ def test_full_batch_steps_follow_the_gradient(parts, criterion, contrasted, opti
     )
 
 
-@pytest.mark.parametrize(("parts", "criterion", "contrasted"), [FEW[0], *FEW[2:4]])
+@pytest.mark.parametrize(("parts", "criterion", "contrasted"), [FEW[0], FEW[3]])
 def test_the_flow_is_the_limit_of_full_batch_steps(parts, criterion, contrasted, tmp_path):
     """Halving the rates halves the distance; and dZ/dt, also through an embedding, is that of the recorded Z."""
     bags = some_bags()
@@ -234,7 +234,7 @@ def test_the_flow_is_the_limit_of_full_batch_steps(parts, criterion, contrasted,
         bags, eta_y=0.2, eta_z=0.3, t_end=1.0, init=layer, times=[0.0, 0.49, 0.5, 0.51, 1.0], **options
     )
     distances = []
-    for steps in (100, 200):
+    for steps in (50, 100):
         rates = {"eta_y": 0.2 / steps, "eta_z": 0.3 / steps}
         run = sgd(
             bags, **rates, **options, steps=steps, batch_size=None, length=None, momentum=0.0, init=layer,
