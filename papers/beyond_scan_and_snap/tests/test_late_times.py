@@ -40,8 +40,7 @@ def in_logarithms(eta_z):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("eta_z", [0.5, 100.0, 1e4])
-@pytest.mark.parametrize("scale", ["linear", "log"])
+@pytest.mark.parametrize(("eta_z", "scale"), [(0.5, "linear"), (100.0, "linear"), (0.5, "log"), (1e4, "log")])
 def test_the_full_flow_is_that_of_the_problem_in_logarithms(eta_z, scale):
     """Radau on four variables, the logarithms of the probabilities among them: another route, of another package."""
     run = flow(LATE, eta_z=eta_z, scale=scale)

@@ -58,24 +58,28 @@ def shown():
     ]
 
 
-OUTER = [
-    name
+# A mistake of each set of claims: which of several is put in its place makes no difference to where it shows.
+OUTER = {
+    (module.__name__, *claims): name
     for name, (module, claims, _) in MISTAKES.items()
     if not {*claims} - {"sizes"} <= INNER.get(module.__name__.rpartition(".")[2], set())
-]
+}
+
+
+@pytest.fixture(scope="module")
+def right():
+    yield shown()
+    shown()  # the register as it was
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mistake", OUTER)
-def test_a_wrong_claim_changes_the_page(mistake, monkeypatch):
+@pytest.mark.parametrize("mistake", OUTER.values())
+def test_a_wrong_claim_changes_the_page(mistake, right, monkeypatch):
     module, claims, _ = MISTAKES[mistake]
-    right = shown()
     for name, wrong in claims.items():
         if callable(wrong):
             monkeypatch.setattr(module, name, wrong)
     assert shown() != right
-    monkeypatch.undo()
-    assert shown() == right
 
 
 def test_most_claims_that_are_formulas_are_put_to_the_test():
