@@ -66,7 +66,7 @@ def flows(draw):
     return system, system.initial + 0.3 * rng.normal(size=system.initial.size), rng
 
 
-@settings(max_examples=25)
+@settings(max_examples=13)
 @given(flows(), st.floats(1e-3, 0.5))
 def test_a_step_is_that_of_the_tableau(flow, size):
     """Slopes, error estimates and the test of stiffness, each by NumPy from the system's own derivative."""

@@ -43,7 +43,7 @@ def steps_by_hand(bags, layer, shares, rates, momentum=0.0):
     return reference.momentum_loop(gradient, reference.arrays(layer), rates, len(shares), momentum)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=13, deadline=None)
 @given(data=strategies.sequence_classes(), seed=st.integers(0, 1000), batch_size=st.sampled_from([1, 2, 5]))
 def test_steps_are_those_of_lemma_3_on_the_bags_drawn(data, seed, batch_size):
     bags = data.population()

@@ -69,7 +69,7 @@ def named_bags(draw):
 
 
 @given(named_bags(), st.randoms(use_true_random=False))
-@settings(max_examples=25)
+@settings(max_examples=13)
 def test_names_outlive_files_merging_mixing_and_pickling(tmp_path_factory, data, random):
     path = tmp_path_factory.mktemp("bags") / "bags.npz"
     data.save(path)
@@ -87,7 +87,7 @@ def test_names_outlive_files_merging_mixing_and_pickling(tmp_path_factory, data,
 
 
 @given(named_bags())
-@settings(max_examples=25)
+@settings(max_examples=13)
 def test_bags_with_and_without_names_have_the_same_numbers(data):
     bare = replace(data, token_names=None, class_names=None, query_names=None)
     assert [array.tobytes() for array in data.arrays.values()] == [array.tobytes() for array in bare.arrays.values()]

@@ -117,7 +117,7 @@ def test_every_method_finds_the_logistic_curve(method, scale):
     st.lists(st.floats(-1, 1), min_size=3, max_size=3),
     st.floats(0.1, 2),
 )
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=15)
 def test_linear_systems_are_the_matrix_exponential(matrix, start, t_end):
     run = integrate(Linear(matrix, start), t_end=t_end, n_times=3)
     expected = [expm(np.array(matrix) * t) @ start for t in run.dataset["time"].values]

@@ -301,7 +301,7 @@ def test_tokens_of_a_sequence_are_independent(length):
     assert sequence_law(tokens, SKEWED + SHIFT) < FALSE_ALARM
 
 
-@pytest.mark.parametrize(("length", "dtype"), [(2, "float64"), (6, "float64"), (7, "float64"), (4, "float32")])
+@pytest.mark.parametrize(("length", "dtype"), [(2, "float64"), (7, "float64"), (4, "float32")])
 def test_counts_are_multinomial(length, dtype):
     """Chi-square over all count vectors of T - 1 tokens."""
     counts, _, _ = draw(driving.start(one_bag(SKEWED), batch_size=100_000, length=length, seed=length, dtype=dtype))

@@ -71,7 +71,7 @@ def cells(shown):
 
 @given(st.text(max_size=300) | st.text("<>&;/!-'\"ab ", max_size=300))
 @example("<b>bold</b> &amp; <!-- gone -->")
-@settings(max_examples=50)
+@settings(max_examples=25)
 def test_text_is_escaped_and_bounded(words):
     found = Cells(f"<table><tr><td>{display.text(words)}</td></tr></table>").cells[0]
     assert found.replace("\r", "\n")[:198] == words.replace("\r", "\n")[:198] and len(found) <= display.LETTERS
@@ -97,7 +97,7 @@ def test_a_trajectory_shows_one_line_and_its_dataset_as_xarray_does():
 
 
 @given(strategies.sequence_classes())
-@settings(max_examples=20)
+@settings(max_examples=10)
 def test_the_table_of_classes_holds_their_probabilities(classes):
     found = cells(classes)
     shares = classes.probabilities[: display.ROWS, : display.COLUMNS].toarray()
@@ -205,7 +205,7 @@ def test_what_is_early(lines, early):
 @given(
     arrays(np.float64, st.tuples(st.integers(1, 4), st.integers(0, 25)), elements=st.integers(-9, 9) | st.just(np.nan))
 )
-@settings(max_examples=50)
+@settings(max_examples=25)
 def test_no_line_that_is_left_out_moves_more_than_one_that_is_drawn(table):
     kept = display.moving_most(table)
     assert kept == sorted(set(kept)) and len(kept) == min(display.LINES, table.shape[1])

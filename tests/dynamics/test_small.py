@@ -71,7 +71,7 @@ def arguments(problem, layer):
 
 
 @given(problems())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_loss_and_gradient_are_those_of_any_layer(problem):
     bags, layer = problem
     general = Problem(bags, layer)

@@ -44,7 +44,7 @@ WORDS = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zs", "Zl", "Zp"])
 
 
 @given(st.data())
-@settings(max_examples=50)
+@settings(max_examples=25)
 def test_what_was_written_is_read(tmp_path_factory, data):
     heads = data.draw(st.lists(WORDS, min_size=1, max_size=5, unique=True))
     after = data.draw(st.lists(WORDS, min_size=2, max_size=4, unique=True))

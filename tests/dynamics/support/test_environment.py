@@ -44,7 +44,11 @@ def child(folder, program, *options, **variables):
         # As on a read-only installation without a home.
         ("import numba.core.caching as c; c.CacheImpl._locator_classes = []", "no locator available"),
         # As on a full disk: no file may grow to more than ten bytes.
-        ("import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))", "File too large"),
+        pytest.param(
+            "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))",
+            "File too large",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_kernels_run_where_numba_can_keep_none_and_it_is_told_once(tmp_path, first, reason):
