@@ -75,8 +75,8 @@ class Proofs:
         self.confirmed = given.get("CONFIRMED", ())
 
     def chosen(self):
-        """Parameters: names of mistakes; of each proof, three are quick."""
-        return first_quick({name: module for name, (module, _, _) in self.mistakes.items()}, 3)
+        """Parameters: names of mistakes; of each proof, two are quick."""
+        return first_quick({name: module for name, (module, _, _) in self.mistakes.items()}, 2)
 
     def cases(self, *left_out):
         """Parameters: what `yzflow.testing` asks of any paper, but cases that begin so."""

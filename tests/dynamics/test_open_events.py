@@ -288,7 +288,7 @@ def undeclared(flow):
     return with_kinds(flow)
 
 
-@pytest.mark.parametrize("method", ["auto", "LSODA"])
+@pytest.mark.parametrize("method", [pytest.param("auto", marks=pytest.mark.slow), "LSODA"])
 def test_a_flow_held_at_a_kink_is_given_up_soon_and_says_where(method):
     flow, calls = undeclared(Held(0.5)), [0]
     derivative = flow.derivative

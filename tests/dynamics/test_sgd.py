@@ -197,6 +197,7 @@ def test_mini_batch_gradient_has_the_mean_and_covariance_of_its_law(length):
     assert abs(squares.mean() - np.trace(covariance)) < 4.4 * squares.std() / np.sqrt(runs)
 
 
+@pytest.mark.slow
 def test_sgd_converges_to_the_flow():
     """eta = t / n, T - 1 = 4 n and B = 2 n: each of the three errors is of order 1/n, and so is their sum.
 

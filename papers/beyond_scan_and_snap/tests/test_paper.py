@@ -93,6 +93,7 @@ def test_a_statement_with_an_argued_clause_is_not_called_proved():
     assert by_name["K = M"].prove().claim.scope == {} and not by_name["K = M"].argued
 
 
+@pytest.mark.slow
 def test_an_audit_says_whose_code_made_it():
     """That of the paper's own statements alone names no code besides the core's."""
     ours = yz.audit(["Scan and Snap: Transition time"], quick=True).environment()

@@ -100,6 +100,7 @@ def test_certificates_are_above_every_error(n_layers, n, floor, norm, spare, res
     assert pruned.certificate(0.5) <= pruned.certificate(1.0)
 
 
+@pytest.mark.slow
 @given(strategies.SEEDS, st.integers(1, 2), st.integers(10, 14))
 @settings(max_examples=4)
 def test_certificates_on_given_inputs_need_no_floor(seed, n_layers, n):
@@ -309,7 +310,7 @@ def test_errors_that_are_drawn_stand_where_those_of_the_search_do():
 
 
 # With two layers to spare: before the one that attends, and that one.
-@pytest.mark.parametrize("layer", [0, 1])
+@pytest.mark.parametrize("layer", [pytest.param(0, marks=pytest.mark.slow), 1])
 def test_two_transformers_agree_on_any_one_layer(layer):
     rng = np.random.default_rng(7)
     targets = [random_transformer(WIDTH, 2, [4], 1, rng, floor=0.5, norm=1.0) for _ in range(2)]

@@ -151,7 +151,7 @@ def test_blocks_are_as_wide_as_the_functions_where_those_are_wider_than_the_iden
         ] * 2
 
 
-@pytest.mark.parametrize("scale", [0.0, 0.3])
+@pytest.mark.parametrize("scale", [0.0, pytest.param(0.3, marks=pytest.mark.slow)])
 def test_a_perfect_layer_inside_random_networks(scale):
     """Theorem 3, end to end: no wrong closing bracket up to length 500, where a small network has many."""
     language = DyckLanguage(2, 3)

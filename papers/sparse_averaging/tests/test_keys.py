@@ -185,6 +185,7 @@ def test_the_smallest_dimension_for_single_tokens_is_that_of_their_coherence():
     assert coherence(m) <= 0.5 < coherence(m - 1)
 
 
+@pytest.mark.slow
 def test_adversarial_sets_separate_the_methods_and_random_ones_hardly():
     n, q = 256, 8
     sizes = {

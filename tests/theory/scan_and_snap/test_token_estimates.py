@@ -99,6 +99,7 @@ def share_of(classes, n_classes, width):
     return (holds / holds.sum(axis=0)).T
 
 
+@pytest.mark.slow
 def test_intervals_cover_and_kinds_alarm_at_the_stated_rates():
     rng = np.random.default_rng(1)
     n_classes, width, level, share, samples = 4, 5, 0.1, 0.4, 400
