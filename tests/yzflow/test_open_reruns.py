@@ -1,7 +1,7 @@
 """Runs of open flows made again: the same bits, changed code named, and nothing imported that a file chooses."""
 
+import functools
 import importlib
-import json
 import subprocess
 import sys
 from dataclasses import replace
@@ -9,7 +9,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import xarray as xr
-from driving import python
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -209,28 +208,30 @@ def test_a_configuration_that_the_class_does_not_take_is_refused(module, tmp_pat
         yz.rerun(tmp_path / "other.nc")
 
 
-@pytest.mark.slow
-def test_an_installed_paper_is_imported_in_a_process_that_has_not(tmp_path):
+def test_an_installed_paper_is_imported_where_it_was_not(module, tmp_path, monkeypatch):
     """A distribution is a folder with its metadata: a class with an entry point is imported, one without is not."""
-    (tmp_path / "mypaper.py").write_text(SOURCE)
-    info = tmp_path / "their_paper-1.2.dist-info"
+    source, info = tmp_path / "theirs" / "mypaper.py", tmp_path / "theirs" / "their_paper-1.2.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: their-paper\nVersion: 1.2\n")
     (info / "top_level.txt").write_text("mypaper\n")
-    start = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\nimport yzflow as yz\n"
-    path = str(tmp_path / "run.nc")
-    python(f"{start}import mypaper\nyz.integrate(mypaper.Decay(2.0), t_end=1.0).save({path!r})")
-    again = (
-        f"{start}try:\n    print(yz.rerun({path!r}).json())\nexcept ValueError as error:\n    print('refused', error)"
-    )
-    assert "refused `path` must name a flow that is known here" in python(again)
-    (info / "entry_points.txt").write_text("[yzflow.flows]\nmine = mypaper:Decay.Inner\n")
-    assert "refused `path` must name a flow that is known here" in python(again)
+    monkeypatch.setattr(origins, "_distributions", functools.cache(origins._distributions.__wrapped__))
+    integrated(module, tmp_path / "run.nc")
+
+    def again():
+        monkeypatch.setattr(origins, "_handed", {})
+        sys.modules.pop("mypaper", None)
+        return yz.rerun(tmp_path / "run.nc")
+
+    for points in ("", "[yzflow.flows]\nmine = mypaper:Decay.Inner\n"):
+        (info / "entry_points.txt").write_text(points)
+        with pytest.raises(ValueError, match="`path` must name a flow that is known here"):
+            again()
+        assert "mypaper" not in sys.modules
     (info / "entry_points.txt").write_text("[yzflow.flows]\nmine = mypaper:Decay\n")
-    report = json.loads(python(again))
-    assert report["same"] and report["factors"] == []
+    report = again()
+    assert report.same and report.factors == ()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: their-paper\nVersion: 1.3\n")
-    (tmp_path / "mypaper.py").write_text(SOURCE.replace("-self.rate * state", "-1.1 * self.rate * state"))
-    report = json.loads(python(again))
-    assert not report["same"]
-    assert {factor["name"] for factor in report["factors"]} == {"version of their-paper", "code of their-paper"}
+    source.write_text(SOURCE.replace("-self.rate * state", "-1.1 * self.rate * state"))
+    report = again()
+    assert not report.same
+    assert {factor.name for factor in report.factors} == {"version of their-paper", "code of their-paper"}

@@ -81,42 +81,21 @@ def test_workers_die_with_their_parent(tmp_path, commands):
 
 
 def test_a_full_disk_ends_in_one_line_and_a_resumable_store(tmp_path, config, commands, uninterrupted):
-    number = commands.start(
-        ["sweep", str(config), "--task", "sweep_tasks:arrays", "--workers", "1"], tmp_path, limit=600
-    )
-    assert commands.wait(number) == 1
+    command = ["sweep", str(config), "--task", "sweep_tasks:arrays", "--workers", "1"]
+    assert commands.wait(commands.start(command, tmp_path, limit=600)) == 1
     lines = told((tmp_path / "stderr").read_text())
     assert len(lines) == 1 and lines[0].startswith(
         "Error: cannot write into the store store: File too large. The 0 runs"
     )
     kept = {path.name for path in (tmp_path / "store").iterdir() if not path.match("code-*.json")}
     assert kept == {"yzflow-store.json"}
-    assert (
-        commands.wait(commands.start(["sweep", str(config), "--task", "sweep_tasks:arrays", "--seeds", "3"], tmp_path))
-        == 0
-    )
+    assert commands.wait(commands.start([*command, "--seeds", "3"], tmp_path)) == 0
     assert xr.load_dataset(tmp_path / "out.nc").equals(uninterrupted.sel(seed=[0, 1, 2]))
 
 
 def test_two_commands_on_one_store_at_once(tmp_path, config, commands, uninterrupted):
-    numbers = [
-        commands.start(
-            [
-                "sweep",
-                str(config),
-                "--task",
-                "sweep_tasks:arrays",
-                "--workers",
-                "2",
-                "--seeds",
-                "40",
-                "--out",
-                f"{name}.nc",
-            ],
-            tmp_path,
-        )
-        for name in "ab"
-    ]
+    command = ["sweep", str(config), "--task", "sweep_tasks:arrays", "--workers", "1", "--seeds", "40"]
+    numbers = [commands.start([*command, "--out", f"{name}.nc"], tmp_path) for name in "ab"]
     assert [commands.wait(number) for number in numbers] == [0, 0]
     for name in "ab":
         assert xr.load_dataset(tmp_path / f"{name}.nc").equals(uninterrupted.sel(seed=range(40)))
