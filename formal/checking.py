@@ -100,16 +100,12 @@ def sources() -> list[str]:
 
 def without_comments(text: str) -> str:
     """A source without its comments, which may be nested."""
-    kept, depth, at = [], 0, 0
-    while at < len(text):
-        two = text[at : at + 2]
-        if two in ("(*", "*)"):
-            depth += 1 if two == "(*" else -1
-            at += 2
-            continue
-        if depth == 0:
-            kept.append(text[at])
-        at += 1
+    kept, depth = [], 0
+    for piece in re.split(r"(\(\*|\*\))", text):
+        if piece in ("(*", "*)"):
+            depth += 1 if piece == "(*" else -1
+        elif depth == 0:
+            kept.append(piece)
     return "".join(kept)
 
 
