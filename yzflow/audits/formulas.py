@@ -10,6 +10,7 @@ import functools
 import html
 import math
 import re
+from typing import Any
 
 __all__ = ["as_html", "as_markdown", "in_words", "is_latex", "parts", "readable"]
 
@@ -156,6 +157,26 @@ def _plain(formula: str) -> str:
     return re.sub(r"\\([lg]e)(?![A-Za-z])", r"\\\1q", plain)
 
 
+def _extents(path: Any) -> tuple[float, float, float, float]:
+    """Least x and y, largest x and y of an outline, whose curves matplotlib would ask one by one."""
+    import numpy as np
+    from matplotlib.path import Path
+
+    vertices, codes = path.vertices, path.codes
+    if (codes == Path.CURVE4).any():
+        return path.get_extents().extents
+    curved = codes == Path.CURVE3
+    (middle,) = np.nonzero(curved & (np.cumsum(curved) % 2 == 1))
+    start, control, end = (vertices[middle + step] for step in (-1, 0, 1))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = (start - control) / (start - 2 * control + end)
+    t = np.where((t > 0) & (t < 1), t, 0.0)
+    turning = (1 - t) ** 2 * start + 2 * t * (1 - t) * control + t**2 * end
+    passed = np.delete(vertices, np.union1d(middle, np.flatnonzero(codes == Path.CLOSEPOLY)), axis=0)
+    points = np.concatenate([passed, turning])
+    return *points.min(axis=0), *points.max(axis=0)
+
+
 @functools.cache
 def _picture(formula: str) -> str:
     """One line of mathematics as SVG; ValueError if matplotlib cannot set it."""
@@ -170,11 +191,11 @@ def _picture(formula: str) -> str:
         # SVG's y axis points downwards.
         numbers = " ".join(f"{x:.0f} {-y:.0f}" for x, y in points.reshape(-1, 2))
         drawn.append(drawing[code] + (numbers if code != Path.CLOSEPOLY else ""))
-    box = path.get_extents()
-    width, tall = box.width + 4, box.height + 4
+    x0, y0, x1, y1 = _extents(path)
+    width, tall = x1 - x0 + 4, y1 - y0 + 4
     title = html.escape(formula, quote=True)
     return (
-        f"<svg role='img' style='width:{width / _SIZE:.2f}em;vertical-align:{(box.y0 - 2) / _SIZE:.2f}em'"
-        f" viewBox='{box.x0 - 2:.0f} {-box.y1 - 2:.0f} {width:.0f} {tall:.0f}' fill='currentColor'>"
+        f"<svg role='img' style='width:{width / _SIZE:.2f}em;vertical-align:{(y0 - 2) / _SIZE:.2f}em'"
+        f" viewBox='{x0 - 2:.0f} {-y1 - 2:.0f} {width:.0f} {tall:.0f}' fill='currentColor'>"
         f"<title>{title}</title><path d='{''.join(drawn)}'/></svg>"
     )
