@@ -3,7 +3,10 @@
 import re
 import xml.etree.ElementTree as ET
 
+import numpy as np
 import pytest
+from matplotlib.path import Path
+from matplotlib.textpath import TextPath
 
 from theory.statements import REGISTER
 from yzflow.audits import formulas
@@ -36,9 +39,14 @@ def test_a_double_backslash_ends_a_line():
 def test_every_formula_of_the_register_has_pictures():
     assert len(FORMULAS) > 40
     for formula in FORMULAS:
-        page = ET.fromstring(f"<p>{formulas.as_html(formula)}</p>")
+        formula = formulas.parts(formula)
+        shown = formulas.as_html(formula)
+        page = ET.fromstring(f"<p>{shown}</p>")
         assert {child.tag for child in page} <= {"svg", "br"}, formula
-        assert len(page.findall("svg")) == 1 + len(re.findall(r"\\q?quad|\\\\", formula)), formula
+        # A phone shows 358 of 390 pixels for 22 em at least: letters of two thirds of their size.
+        assert max(map(float, re.findall(r"width:([\d.]+)em", shown))) < 33, formula
+        pieces = [piece for piece in re.split(r"\\q?quad(?![a-z])|\\\\", formula) if piece.strip()]
+        assert len(page.findall("svg")) == len(pieces), formula
 
 
 def test_what_matplotlib_cannot_set_is_code():
@@ -113,3 +121,12 @@ def test_no_text_of_the_register_loses_a_word():
             page = ET.fromstring(f"<p>{formulas.readable(text)}</p>")
             words = re.findall(r"[a-z]{8,}", text)
             assert [word for word in words if word not in "".join(page.itertext())] == [], statement.id
+
+
+def test_a_picture_has_the_extents_of_its_curves():
+    """Two arcs, of height 5 over 0 to 10 and of width 2 beside 0 to -4; and letters as matplotlib finds them."""
+    codes = [Path.MOVETO, *[Path.CURVE3] * 4, Path.LINETO, Path.CLOSEPOLY]
+    arcs = Path([(0, 0), (5, 10), (10, 0), (14, -2), (10, -4), (3, -1), (99, 99)], codes)
+    assert formulas._extents(arcs) == (0, -4, 12, 5)
+    letters = TextPath((0, 0), r"$\sum_i \frac{a_i}{S}$", size=100)
+    np.testing.assert_allclose(formulas._extents(letters), letters.get_extents().extents, atol=1e-9)
