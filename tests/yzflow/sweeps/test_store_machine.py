@@ -278,7 +278,7 @@ def same(label, other):
 
 
 Sweeps.TestCase.settings = settings(
-    max_examples=1000 if LONG else 12,
+    max_examples=1000 if LONG else 5,
     stateful_step_count=8,
     deadline=None,
     suppress_health_check=list(HealthCheck),
