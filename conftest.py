@@ -7,6 +7,8 @@ from pathlib import Path
 
 # Proofs and their false variants simplify the same expressions again and again; SymPy reads this as it is imported.
 os.environ.setdefault("SYMPY_CACHE_SIZE", "None")
+# Small models of JAX are compiled for longer than they run.
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true")
 
 import pytest
 from shown_output import BlockParser
