@@ -127,6 +127,7 @@ STUDIES = (
             "frequent": 0.9,
         },
         (*POPULATION, "600 steps of Adam, eta_Y = 0.01, eta_Z = 0.001, full decoder"),
+        quick=False,
     ),
     Study(
         "batches",

@@ -76,6 +76,7 @@ STUDIES = (
         "exponents",
         exponents,
         {"sizes": [[10, 1000, 5], [5, 20, 1], [5, 5, 1]], **RATES, "ln_t": [10.0, 100.0, 1000.0, 10_000.0]},
+        quick=False,
         tolerance=1e-4,
     ),
     Study("agreement", agreement, {"k": 10, "m": 1000, **RATES, "n_distinct": 5, "ln_t": 8.0}, noise=1e-8),

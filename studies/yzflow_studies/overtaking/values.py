@@ -104,6 +104,6 @@ STUDIES = (
         FEW,
         tolerance=1e-4,
     ),
-    Study("never", moving, {**MOVING, "eta_z": 0.5, "ln_t": GRID}, OUTSIDE),
-    Study("paper", moving, {**MOVING, "m": 1000, "k": 10, "rho": 0.0101, "eta_z": 1e-3, "ln_t": GRID}),
+    Study("never", moving, {**MOVING, "eta_z": 0.5, "ln_t": GRID}, OUTSIDE, quick=False),
+    Study("paper", moving, {**MOVING, "m": 1000, "k": 10, "rho": 0.0101, "eta_z": 1e-3, "ln_t": GRID}, quick=False),
 )

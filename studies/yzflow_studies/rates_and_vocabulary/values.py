@@ -30,6 +30,7 @@ STUDIES = (
         law,
         {**SETTING, "t_end": 1000.0},
         ("below Assumption 2's lower bound at M = 1000, for the two weaker overlaps",),
+        quick=False,
         tolerance=1e-4,
     ),
 )

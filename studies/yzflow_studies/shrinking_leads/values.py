@@ -59,6 +59,7 @@ STUDIES = (
         pair,
         {"k": 2, "m": 2, "common": 1.0, "distinct": [2.0, 1.0], "eta_y": 1.0, "eta_z": 2.0, "t": 5000.0},
         ("outside Assumptions 1(c) and 2",),
+        quick=False,
         tolerance=1e-4,
     ),
     Study(

@@ -140,5 +140,6 @@ STUDIES = (
         turns,
         {"spread": 0.4, "pull": 0.4, "ln_turned": [25.0, 30.0, 35.0, 40.0, 45.0, 50.0, 60.0, 80.0, 100.0, 200.0]},
         ("features stand still", "the limit of two classes that are nearly the same"),
+        quick=False,
     ),
 )
