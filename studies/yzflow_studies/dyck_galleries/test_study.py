@@ -135,6 +135,7 @@ def test_figures_4_to_9_of_the_paper_have_one_gallery_each():
 @pytest.mark.slow
 def test_runs_are_those_of_the_models_and_are_kept(tmp_path, monkeypatch):
     deep = pytest.importorskip("yzflow_deep", reason="yzflow-deep is not installed")
+    monkeypatch.setitem(study.deep.LENGTHS, "400-500", (40, 50))  # long ones take a minute to compile
     some = study.standard(positions=["none"], seeds=[1], steps=3, store=tmp_path)
     runs = study.deep.trained(LANGUAGE, kind="prefix", steps=3, seeds=[1])
     model = deep.model_at(runs.expand_dims("learning_rate"), seed=1)

@@ -1,5 +1,7 @@
 """Training on words and on prefixes beside runs by hand, and what is said and drawn of the runs."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import scipy.stats
@@ -131,6 +133,8 @@ def test_a_replication_has_an_interval_over_draws_of_data(monkeypatch):
         "trained",
         lambda first, last, weights, data_seed, **_: draws[data_seed].isel(kind=[0], contrast_weight=[0]),
     )
+    for name in ("bootstrap_limits", "permutation_p"):
+        monkeypatch.setattr(values, name, partial(getattr(values, name), resamples=200))
     found = values.replicated([[0, 0, 11], [1, 0, 11], [2, 0, 11]])
     ranks = [row["rank"]["value"] for row in found["rows"]]
     for row in found["rows"]:
