@@ -27,10 +27,10 @@ pytestmark = pytest.mark.usefixtures("same_precision")  # a checker sets it and 
 
 # In the long form seeds roll on: a new one each time, in the test's name.
 SEED = int(os.environ.get("YZFLOW_SEED", np.random.SeedSequence().entropy % 2**32)) if LONG else 20261123
-ROUNDS = 2000 if LONG else 120
+ROUNDS = 2000 if LONG else 60
 # Of what is drawn: how many certificates, how many forgeries of each, and of what size; the same of cells.
-DRAWN, FORGED, LARGEST = (100, 20, 700) if LONG else (12, 3, 250)
-CELLS, FORGED_CELLS = (10, 20) if LONG else (2, 3)
+DRAWN, FORGED, LARGEST = (100, 20, 700) if LONG else (6, 3, 250)
+CELLS, FORGED_CELLS = (10, 20) if LONG else (1, 3)
 REFUSED = r"^(`\w+` must [\s\S]*, but got|the enclosure proves nothing: )"
 
 
