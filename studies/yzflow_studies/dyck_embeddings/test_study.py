@@ -20,7 +20,8 @@ FIGURES = {entry.name: entry for entry in study.FIGURES}
 
 @pytest.fixture(scope="module")
 def architectures():
-    return dyck.trained(embedding=dyck.ARCHITECTURES, scale=(0.1, 1.0), seeds=4, steps=400)
+    samples = dyck.data(n_test=300)
+    return dyck.trained(embedding=dyck.ARCHITECTURES, scale=(0.1, 1.0), seeds=4, steps=400, samples=samples)
 
 
 def least_mean(values, rate=1e-2):

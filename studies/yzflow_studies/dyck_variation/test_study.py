@@ -77,14 +77,6 @@ def test_own_baseline_is_the_mean_over_all_shuffles_of_the_rows():
     np.testing.assert_allclose(study.own_random(maps)[0, 1], expected, rtol=1e-12)
 
 
-def test_own_baseline_of_random_rows_is_that_of_random_rows():
-    """20,000 maps: the mean lies within 4.9 of its standard errors, which it leaves once in a million times."""
-    maps = causal(np.random.default_rng(4), 20_000)
-    n = np.arange(1, ROWS + 1)
-    own = 2 * ((maps**2).sum(axis=-1) - 1 / n).sum(axis=-1)
-    assert abs(own.mean() - random_variation(ROWS)) < 4.9 * own.std() / np.sqrt(len(own))
-
-
 def test_trained_factors_are_tested_as_by_welch(runs, monkeypatch):
     """With means of independent numbers in the place of variations, p and interval are SciPy's."""
     rng = np.random.default_rng(6)

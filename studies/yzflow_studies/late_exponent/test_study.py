@@ -10,8 +10,8 @@ from yzflow_studies.late_exponent import study
 
 def test_an_enclosed_flow_is_trapped_late_and_not_early():
     flow = LateAttention.of(n_classes=2, vocab_size=3, n_distinct=1)
-    late = study.enclosed(flow, t_end=25.0, bits=60, ln_t=(10.0, 1e3), eta_y=1.0)
-    early = study.enclosed(flow, t_end=4.0, bits=60, ln_t=(), eta_y=1.0)
+    late = study.enclosed(flow, t_end=25.0, bits=45, ln_t=(10.0, 1e3), eta_y=1.0)
+    early = study.enclosed(flow, t_end=4.0, bits=45, ln_t=(), eta_y=1.0)
     assert late["falls"] and late["trapped"] and early["falls"] and not early["trapped"]
     (low, high), missing = late["exponents"]
     assert np.isnan(missing).all()
@@ -19,7 +19,7 @@ def test_an_enclosed_flow_is_trapped_late_and_not_early():
     other = float(late_flow([10.0], n_classes=2, vocab_size=3, n_distinct=1, rtol=1e-11)["exponent"][0])
     assert low - 1e-7 < other < high + 1e-7
     with pytest.raises(RuntimeError, match="the enclosure ended at sigma"):
-        study.enclosed(LateAttention.of(n_classes=10, vocab_size=1000), t_end=60.0, bits=40, ln_t=(), eta_y=1.0)
+        study.enclosed(LateAttention.of(n_classes=10, vocab_size=1000), t_end=60.0, bits=30, ln_t=(), eta_y=1.0)
 
 
 def test_the_survey_finds_a_logit_that_rises():
@@ -53,7 +53,7 @@ def test_the_counter_example_is_enclosed_on_both_sides_of_its_rise():
     z = late_flow([s - 0.01, s + 0.01], n_classes=2, vocab_size=3, common=0.9999, n_distinct=1, eta_z=1.0, rtol=1e-10)
     assert float(np.diff(z["z"])[0]) > 0
     with pytest.raises(RuntimeError, match="the enclosure ended at sigma"):
-        study.rise(flow, sigmas=(9.0,), t_end=10.5, bits=40, eta_y=1.0)
+        study.rise(flow, sigmas=(9.0,), t_end=10.5, bits=30, eta_y=1.0)
 
 
 def test_the_border_of_rising_logits_is_met_between_two_starts():

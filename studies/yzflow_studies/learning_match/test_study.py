@@ -13,9 +13,6 @@ from yzflow_sparse_averaging import instances as tasks
 from yzflow_sparse_averaging.attention_unit import AttentionUnit, TensorAttentionUnit
 
 import yzflow
-import yzflow_studies
-from yzflow import studies
-from yzflow.sweeps.tasks import resolve
 from yzflow_studies.learning_match import cells, models, small_units, study
 from yzflow_studies.learning_match import runs as experiment
 from yzflow_studies.learning_match import tasks as tasks_of_sweeps
@@ -218,11 +215,6 @@ def test_a_sweep_of_runs_goes_on_where_it_was(tmp_path):
 def test_a_grid_is_checked_before_it_runs(grid, message, tmp_path):
     with pytest.raises(ValueError, match=message):
         yzflow.sweep(tasks_of_sweeps.MATCH_LEARNING, grid, store=tmp_path / "runs", progress=False)
-
-
-def test_the_task_is_found_by_its_name(monkeypatch):
-    monkeypatch.setattr(studies, "_registered", [yzflow_studies])
-    assert resolve("match_learning") is tasks_of_sweeps.MATCH_LEARNING
 
 
 def test_bad_arguments_are_named():
