@@ -17,7 +17,7 @@ def test_the_error_falls_with_the_ratio_and_grows_with_the_logarithm_squared():
 
 def test_the_figure_draws_its_data_and_claims_what_it_shows():
     (entry,) = study.FIGURES
-    data = study.misses(sizes=[1000, 10**6], settings=[(2, 0.3), (3, 0.06)], ratios=(100.0, 400.0))
+    data = study.misses(sizes=[1000, 10**6], settings=[(2, 0.3)], ratios=(100.0, 400.0))
     figure, claims = drawn(entry, data)
     worst = 100 * float(data.sel(ratio=100.0).isel(vocab_size=-1).max())
     assert f"up to {worst:.2g}% at M = 1,000,000" in claims
