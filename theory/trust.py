@@ -6,7 +6,7 @@ import enum
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["Label", "Trust", "weakest"]
+__all__ = ["Label", "Trust", "sized", "weakest"]
 
 _NOISE = 1e-8  # errors below this are rounding and the tolerance of solvers
 
@@ -105,7 +105,14 @@ class Label:
         elif self.trust is Trust.PROVED_AT_SIZES:
             text = "proved at " + " and ".join(f"{name} = {_listed(value)}" for name, value in self.scope.items())
         else:
-            text = f"{_WORDS[self.trust]}: " + "; ".join(_entry(name, value) for name, value in self.scope.items())
+            tolerance = self.scope.get("tolerance")
+            small = isinstance(tolerance, float) and 0 < tolerance <= _NOISE and self.holds
+            entries = (
+                sized(value, tolerance) if name == "error" and isinstance(value, float) else _entry(name, value)
+                for name, value in self.scope.items()
+                if not (small and name == "tolerance" and "error" in self.scope)
+            )
+            text = f"{_WORDS[self.trust]}: " + "; ".join(entries)
         return text + (f" (in words: {'; '.join(self.prose)})" if self.prose else "")
 
     def as_dict(self) -> dict[str, object]:
@@ -155,6 +162,12 @@ _WORDS = {
 }
 
 
+def sized(error: float, tolerance: object = None) -> str:
+    """An error in words: "error 0.02", or, below rounding, "error below 1e-9", which is the tolerance if it is less."""
+    bound = min(_NOISE, tolerance) if isinstance(tolerance, float) and tolerance > 0 else _NOISE
+    return f"error {error:.2g}" if not error < bound else f"error below {bound:.0e}".replace("e-0", "e-")
+
+
 def _listed(value: object) -> str:
     if isinstance(value, tuple):
         if any(isinstance(entry, str) for entry in value):  # words may contain commas
@@ -167,5 +180,5 @@ def _entry(name: str, value: object) -> str:
     if name == "assuming" and isinstance(value, tuple) and len(value) > 1:
         return f"inside {len(value)} assumptions"  # the statement's page lists them once
     if isinstance(value, float):
-        return f"{name} below {_NOISE:g}" if name == "error" and value < _NOISE else f"{name} {value:.2g}"
+        return f"{name} {value:.2g}"
     return f"{name} {_listed(value)}"

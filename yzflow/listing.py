@@ -9,7 +9,7 @@ from typing import Any
 from theory import statements as register
 from yzflow import paper as table
 from yzflow import parts
-from yzflow.audits.screen import clipped
+from yzflow.audits.rendered import columns
 
 __all__ = ["figures", "options", "papers", "statements", "text"]
 
@@ -96,15 +96,14 @@ def papers() -> list[dict[str, Any]]:
     ]
 
 
-def text(entries: Sequence[dict[str, Any]]) -> list[str]:
-    """A line for each entry under the name of its paper, of 100 columns at most."""
+def text(entries: Sequence[dict[str, Any]], *, most: int | None = None) -> list[str]:
+    """A line for each entry under the name of its paper, wrapped if it would pass ``most`` columns, never cut."""
     lines: list[str] = []
     for paper in dict.fromkeys(entry["paper"] for entry in entries):
         chosen = [entry for entry in entries if entry["paper"] == paper]
         lines += [""] * bool(lines) + [paper]
         names = [entry["name"].removeprefix(f"{paper}: ") for entry in chosen]
-        width = max(map(len, names))
-        lines += [clipped(f"  {name:{width}}  {entry['line']}") for name, entry in zip(names, chosen, strict=True)]
+        lines += columns([[name, entry["line"]] for name, entry in zip(names, chosen, strict=True)], most=most)
     return lines
 
 

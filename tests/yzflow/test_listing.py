@@ -25,6 +25,11 @@ def known(kind):
     return {option.name for paper in papers().values() if paper.survival for option in paper.survival.options}
 
 
+def by_paper(entries):
+    order = list(dict.fromkeys(entry["paper"] for entry in entries))
+    return sorted(entries, key=lambda entry: order.index(entry["paper"]))
+
+
 def command(*arguments):
     return CliRunner().invoke(cli.main, arguments)
 
@@ -39,7 +44,11 @@ def test_everything_is_listed_once_a_line_each(kind):
     assert set(names) == known(kind) and len(names) == len({(entry["paper"], entry["name"]) for entry in entries})
     assert all(entry["line"].strip() for entry in entries)
     lines = [line for line in shown.stdout.splitlines() if line.startswith("  ")]
-    assert len(lines) == len(entries) and max(map(len, shown.stdout.splitlines())) <= 100
+    assert len(lines) == len(entries) and all(
+        line.endswith(entry["line"]) for line, entry in zip(lines, by_paper(entries), strict=True)
+    )
+    wrapped = listing.text(entries, most=100)
+    assert max(map(len, wrapped)) <= 100 and set(" ".join(wrapped).split()) == set(shown.stdout.split())
     for paper in {entry["paper"] for entry in entries}:
         below = shown.stdout.split(f"{paper}\n")[1].split("\n\n")[0].splitlines()
         own = [entry["name"].removeprefix(f"{paper}: ") for entry in entries if entry["paper"] == paper]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import textwrap
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +19,7 @@ from yzflow.audits.find_statement import find
 from yzflow.audits.own_training import measure, own_case
 from yzflow.audits.rendered import as_json, columns, markdown_table
 from yzflow.audits.report import AuditReport, assumed
-from yzflow.audits.screen import WIDTH, outcomes, screen
+from yzflow.audits.screen import outcomes, screen, wrapped
 from yzflow.audits.verdicts import Verdict, judge
 
 __all__ = ["StatementVerdict", "check"]
@@ -45,29 +44,29 @@ class StatementVerdict(Examined):
         if not checks.flag("verbose", verbose):
             return "\n".join(screen(self, self.command))
         statement = self.statement
-        lines = [f"{statement.id}. {statement.title}", *_wrapped(statement.text, ""), ""]
+        lines = [f"{statement.id}. {statement.title}", *wrapped(statement.text, ""), ""]
         for name, formula in statement.forms:
-            lines += _wrapped(formula, f"{name}: ".ljust(13))
+            lines += wrapped(formula, f"{name}: ".ljust(13))
         for said in assumed(statement):
-            lines += _wrapped(said, "")
+            lines += wrapped(said, "")
         for erratum in statement.errata:
-            lines += _wrapped(erratum, f"{erratum.label}:".ljust(13))
+            lines += wrapped(erratum, f"{erratum.label}:".ljust(13))
         for clause in statement.clauses:
             if clause.formula:
-                lines += _wrapped(f"{clause.name}: {clause.formula}", "Clause:      ")
-        lines += ["", *_wrapped(self.outcome, "")]
+                lines += wrapped(f"{clause.name}: {clause.formula}", "Clause:      ")
+        lines += ["", *wrapped(self.outcome, "")]
         lines += outcomes(self.columns, statement)
         lines += ["", "Rests on"]
         for label in self.labels:
-            lines += _wrapped(str(label), "  - ")
+            lines += wrapped(str(label), "  - ")
         if statement.checked:
             lines += ["", "Checked by the kernel of Coq"]
             for theorem in statement.checked:
-                lines += _wrapped(f"{theorem.name}: {theorem.words} {theorem.axioms_in_words}", "  - ")
+                lines += wrapped(f"{theorem.name}: {theorem.words} {theorem.axioms_in_words}", "  - ")
         for theorem in statement.lapsed:
-            lines += _wrapped(f"{theorem.lapse}.", "  - ")
+            lines += wrapped(f"{theorem.lapse}.", "  - ")
         if self.margins:
-            lines += ["", MARGINS, *columns(margin_rows(self)), *_wrapped("; ".join(_numbered(self)), "  ")]
+            lines += ["", MARGINS, *columns(margin_rows(self)), *wrapped("; ".join(_numbered(self)), "  ")]
         if self.rows:
             table = [head(statement), *(row.words for row in self.errors)]
             lines += ["", "Largest errors over the settings", *columns(table)]
@@ -287,7 +286,3 @@ def _proved(verdict: Examined) -> str:
     answer = "yes" if complete and not statement.accused else "partial"
     missing = f"; without a proof: {', '.join(without)}" if without else ""
     return f"{answer}: {of} is {'; '.join(map(str, labels))}{missing}; {stated}; {errata}"
-
-
-def _wrapped(text: str, head: str) -> list[str]:
-    return textwrap.wrap(text, WIDTH, initial_indent=head, subsequent_indent=" " * len(head), break_long_words=False)

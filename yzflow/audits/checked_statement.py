@@ -16,6 +16,8 @@ from yzflow.audits.verdicts import Row, VerdictRow, verdict_rows
 
 __all__ = ["MARGINS", "Examined", "head", "margin_rows"]
 
+_NOTHING = "Nothing to compare"
+
 
 @dataclass(frozen=True, repr=False)
 class Examined:
@@ -94,8 +96,13 @@ class Examined:
     @property
     def unsaid(self) -> list[str]:
         """A sentence for each reason why levels gave no number."""
-        heads = {Outcome.NOTHING: "Nothing to compare"}
+        heads = {Outcome.NOTHING: _NOTHING}
         return [f"{heads.get(outcome, 'Not run')}: {reason}." for reason, outcome in self._reasons().items()]
+
+    @property
+    def nothing(self) -> list[str]:
+        """A sentence for each reason why there was nothing to compare."""
+        return [reason for reason in self.unsaid if reason.startswith(_NOTHING)]
 
     @property
     def outcome(self) -> str:
@@ -119,7 +126,11 @@ class Examined:
         if not self.passed:
             first, *others = self._wrong
             more = f"; {len(others)} more" if others else ""
-            return fitted([self.outcome, f"FAILS where it should hold: {first}{more}."])
+            named = [
+                self.outcome,
+                *(f"FAILS where it should hold: {name}{more}." for name in (first, first.split(" at ")[0])),
+            ]
+            return fitted([*named, f"FAILS where it should hold: {len(self._wrong)} checks or steps of the proof."])
         if self.own is None:
             return headline(self.columns)
         margins = self.own.margins.values()
@@ -141,10 +152,13 @@ class Examined:
         ]
         said = dict.fromkeys(
             f"The {entry.level} stopped at t = {entry.time:,.4g}: try t_end={entry.time / 2:.4g}, or smaller rates."
-            if entry.time is not None
-            else f"Not run: {entry.level}: {entry.why}."
             for entry in self.absent
-            if entry.outcome is not Outcome.NOTHING
+            if entry.time is not None
+        )
+        said |= dict.fromkeys(
+            reason
+            for reason, outcome in zip(self.unsaid, self._reasons().values(), strict=True)
+            if outcome is Outcome.NOT_RUN
         )
         leave = f"Leave out `level` to run {' and '.join(left_out)}, too." if left_out else ""
         return " ".join(filter(None, (*said, leave)))
@@ -181,13 +195,13 @@ class Examined:
     def command(self) -> str:
         """Shell command that repeats the check."""
         options = ("" if self.quick else " --full") + (f" --seed {self.seed}" if self.seed else "")
-        options = f" --data FILE ..{options}" if self.own else options
+        options = f" --data FILE{options}" if self.own else options
         return f'yzflow check "{self.statement.id}"{options}'
 
 
 def head(statement: Statement) -> list[str]:
     """Names of the columns of a `VerdictRow`."""
-    return ["check", "level", statement.source.short, "corrected", "expected", "outside the assumptions"]
+    return ["check", "simulation", statement.source.short, "corrected", "expected", "outside the assumptions"]
 
 
 MARGINS = "Margins of the assumptions by setting (an assumption holds from 1 on, and is broken in brackets)"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import textwrap
 from collections.abc import Sequence
 
 from theory import layout
@@ -87,10 +86,8 @@ def own_headline(columns: Sequence[Column], *, training: str = "", broken: int =
 
 
 def fitted(candidates: Sequence[str]) -> str:
-    """The first candidate of at most `MOST` characters, or else the beginning of the last; longest candidates first."""
-    return next(
-        (text for text in candidates if len(text) <= MOST), textwrap.shorten(candidates[-1], MOST, placeholder=" ..")
-    )
+    """The first candidate of at most `MOST` characters, or else the last; longest candidates first."""
+    return next((text for text in candidates if len(text) <= MOST), candidates[-1])
 
 
 def _fit(

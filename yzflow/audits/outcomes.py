@@ -113,7 +113,7 @@ class Part:
     settings, levels : tuple of str
         Settings and levels of the measurements.
     clauses : str
-        Number of clauses that a proof covers, in words; empty if it covers all.
+        Number of parts that a proof covers, in words; empty if it covers all.
     beyond : bool
         True for a form that goes beyond the printed one, under its own assumptions.
     unmet : tuple of (str, float), optional
@@ -382,6 +382,6 @@ def _proved(statement: Statement, proofs: Sequence[Label]) -> tuple[Part, ...]:
         return (Part("the proof", Outcome.NOT_RUN),)
     done = sum(any(label.clause == clause.name for label in proofs) for clause in statement.clauses)
     of = len(statement.clauses)
-    some = "" if done >= of else f"{done} of {of} clauses"
+    some = "" if done >= of else f"{done} of {of} parts"
     says = f"the proof of {some}" if some else "the proof"
     return (Part(says, Outcome.HOLDS if all(label.holds for label in proofs) else Outcome.FAILS, clauses=some),)

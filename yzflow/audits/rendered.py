@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import re
+import textwrap
 from collections.abc import Mapping, Sequence
 
 __all__ = ["as_json", "columns", "html_table", "markdown_table"]
@@ -24,11 +26,21 @@ def as_json(facts: object, *, said: bool = False) -> str:
     return json.dumps(plain(facts), indent=2, allow_nan=False)
 
 
-def columns(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Rows as aligned lines for a terminal."""
+def columns(rows: Sequence[Sequence[str]], *, most: int | None = None) -> list[str]:
+    """Rows as aligned lines for a terminal; cells are wrapped, the widest first, if a line would pass ``most``."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
-    return [f"  {line.rstrip()}" for line in lines]
+    while most is not None and sum(widths) + 2 * len(widths) > most:
+        widths[widths.index(max(widths))] -= 1
+    lines = []
+    for row in rows:
+        cells = [
+            [cell] if len(cell) <= width else textwrap.wrap(cell, width, break_on_hyphens=False)
+            for cell, width in zip(row, widths, strict=True)
+        ]
+        for parts in itertools.zip_longest(*cells, fillvalue=""):
+            line = "  ".join(part.ljust(width) for part, width in zip(parts, widths, strict=True))
+            lines.append(f"  {line.rstrip()}")
+    return lines
 
 
 def markdown_table(rows: Sequence[Sequence[str]]) -> list[str]:

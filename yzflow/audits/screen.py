@@ -1,60 +1,50 @@
-"""A verdict on one screen of at most 100 columns and 40 lines, with failures first."""
+"""A verdict on one screen of at most 100 columns and 40 lines, with its sentence and failures first."""
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
 
 from dynamics.support.rounded import margin
-from theory.statements import Statement
-from theory.trust import Label
+from theory.statements import SHARPER, Statement
+from theory.trust import Label, Trust, sized
 from yzflow.audits import campaign_table
 from yzflow.audits.checked_statement import Examined, head
 from yzflow.audits.outcomes import Column
 from yzflow.audits.rendered import columns
 from yzflow.audits.verdicts import VerdictRow
 
-__all__ = ["LINES", "WIDTH", "clipped", "outcomes", "screen"]
+__all__ = ["LINES", "WIDTH", "outcomes", "screen", "wrapped"]
 
 WIDTH, LINES = 100, 40
-_MORE = " .."
-_FEWEST_ROWS = 4
-_SMALL = 1e-8  # errors below are rounding
-
-
-def clipped(text: str, width: int = WIDTH) -> str:
-    """A line, cut at a word and ended by two points if it is too long."""
-    if len(text) <= width:
-        return text
-    short = text[: width - len(_MORE)]
-    words = short.rsplit(" ", 1)[0].rstrip()
-    return (words if len(words) > 0.6 * width else short.rstrip()) + _MORE
 
 
 def screen(verdict: Examined, command: str) -> list[str]:
-    """The lines: statement, outcome, grounds, margins, largest errors, and the command."""
+    """The lines: verdict in a sentence, statement, grounds, margins, largest errors, and the command."""
     statement = verdict.statement
-    lines = [clipped(f"{statement.id}. {statement.title}"), *_wrapped(statement.text, "", 2), ""]
+    lines = [*wrapped(f"{statement.id}. {statement.title}"), ""]
+    lines += wrapped(verdict.headline if verdict.passed else verdict.outcome)
+    lines += outcomes(verdict.columns, statement)
+    for said in filter(None, (verdict.place, *verdict.nothing, verdict.next)):
+        lines += wrapped(said)
+    lines += ["", *_sentences(statement.text.partition(SHARPER)[0], 2)]
     for name, formula in statement.forms:
-        lines += _wrapped(formula, f"{name}: ".ljust(13), 2)
-    lines += _some(
-        [clipped(f"{erratum.label}:".ljust(13) + erratum.right) for erratum in statement.errata], 2, "errata"
-    )
-    said = verdict.headline if verdict.passed else verdict.outcome
-    lines += ["", *_wrapped(said, "", 3), *_wrapped(verdict.place, "", 4)]
-    lines += _some([clipped(reason) for reason in verdict.unsaid], 2, "levels")
-    lines += [clipped(line) for line in outcomes(verdict.columns, statement)]
-    rests = [clipped(f"  - {_short(label)}") for _, label in verdict.report.summaries(statement)]
-    lines += ["", "Rests on", *_some(rests, 4, "clauses")]
-    if verdict.margins:
+        lines += wrapped(formula, f"{name}: ".ljust(13))
+    errata = [_sentences(erratum.right, 1, f"{erratum.label}: ".ljust(13)) for erratum in statement.errata]
+    short = [told for told in errata if len(told) <= 2][:2]
+    lines += [line for told in short for line in told]
+    lines += [f"  and {len(errata) - len(short)} errata more"] * (len(short) < len(errata))
+    rests = [_short(label) for _, label in verdict.report.summaries(statement)]
+    lines += ["", "Rests on", *_some([line for said in rests for line in wrapped(said, "  - ")], 4, "lines")]
+    if verdict.margins and not verdict.own:  # whose place names the broken ones
         lines += ["", "Least margins of the assumptions (an assumption holds from 1 on)"]
         lines += _some(_least(verdict.margins), 4, "assumptions")
-    last = f"{command} --verbose shows the rest"
     if rows := verdict.errors:
-        room = max(LINES - len(lines) - 5, _FEWEST_ROWS)
+        room = LINES - len(lines) - 4
         where = "at your own setting" if verdict.own else "inside the assumptions"
         lines += ["", f"Largest errors {where}", *_errors(head(statement), rows, room)]
-    return [*lines, "", clipped(last)]
+    return [*lines, "", f"{'' if verdict.own else f'{command} '}--verbose shows the rest"]
 
 
 def outcomes(verdict: Sequence[Column], statement: Statement) -> list[str]:
@@ -63,12 +53,22 @@ def outcomes(verdict: Sequence[Column], statement: Statement) -> list[str]:
     lines = {column.title: column.words for column in verdict}
     if campaigns := campaign_table.tried(statement):
         lines["tried"] = campaign_table.words(campaigns)
-    return [f"  {title + ':':{width}}{words}" for title, words in lines.items()]
+    return [line for title, words in lines.items() for line in wrapped(words, f"  {title + ':':{width}}")]
 
 
-def _wrapped(text: str, head: str, most: int) -> list[str]:
-    inner = " " * len(head)
-    return textwrap.wrap(text, WIDTH, initial_indent=head, subsequent_indent=inner, max_lines=most, placeholder=_MORE)
+def wrapped(text: str, head: str = "") -> list[str]:
+    """A text in lines of at most `WIDTH` columns after a head."""
+    return textwrap.wrap(text, WIDTH, initial_indent=head, subsequent_indent=" " * len(head), break_long_words=False)
+
+
+def _sentences(text: str, most: int, head: str = "") -> list[str]:
+    """The first sentence of a text, and those after it that fit in as many lines."""
+    first, *others = re.split(r"(?<=\.)\s+(?=[A-Z(])", text)
+    for sentence in others:
+        if len(wrapped(f"{first} {sentence}", head)) > most:
+            break
+        first += f" {sentence}"
+    return wrapped(first, head)
 
 
 def _some(lines: list[str], most: int, what: str) -> list[str]:
@@ -77,13 +77,16 @@ def _some(lines: list[str], most: int, what: str) -> list[str]:
 
 
 def _short(label: Label) -> str:
-    """A label in short; for a measurement its check, level and error only."""
-    if label.failures or "check" not in label.scope:
-        return str(label)
-    scope = [f"{label.scope[name]}" for name in ("check", "level") if name in label.scope]
-    size = label.scope.get("error")
-    error = f", error {f'{size:.2g}' if size >= _SMALL else f'below {_SMALL:g}'}" if isinstance(size, float) else ""
+    """A label in short, without the names of theorems and what is argued; for a measurement its check and error."""
     clause = f"{label.clause}: " if label.clause else ""
+    if label.failures:
+        return str(label)
+    if "check" not in label.scope:
+        named = label.trust in (Trust.KERNEL_CHECKED, Trust.ARGUED, Trust.NOT_EXAMINED)
+        return clause + label.words.partition(":" if named else " (in words: ")[0]
+    scope = [f"{label.scope[name]}" for name in ("check", "level") if name in label.scope]
+    size, tolerance = (label.scope.get(name) for name in ("error", "tolerance"))
+    error = f", {sized(size, tolerance)}" if isinstance(size, float) else ""
     return f"{clause}{label.trust.name.lower()}: {' in the '.join(scope)}{error}"
 
 
@@ -94,23 +97,22 @@ def _least(margins: Mapping[str, Mapping[str, float]]) -> list[str]:
         known = [held[text] for held in margins.values() if text in held]
         broken = sum(not value >= 1 for value in known)
         where = f"broken at {broken} of {len(known)} settings" if len(known) > 1 else "broken"
-        rows.append([clipped(text, 62), margin(min(known)), where if broken else ""])
-    return [clipped(line) for line in columns(sorted(rows, key=lambda row: not row[2]))]
+        rows.append([text, margin(min(known)), where if broken else ""])
+    return columns(sorted(rows, key=lambda row: not row[2]), most=WIDTH)
 
 
 def _errors(head: Sequence[str], rows: Sequence[VerdictRow], room: int) -> list[str]:
-    """The head and as many rows as fit; an alarming row is never left out."""
-    left_out = 0
-    if len(rows) > room:
-        alarming = sum(row.alarming for row in rows)
-        chosen = sorted(rows, key=lambda row: not row.alarming)[: max(room - 1, alarming)]
-        left_out = len(rows) - len(chosen)
-        rows = [row for row in rows if row in chosen]
-    shown = [list(head[:5])]
-    for row in rows:
-        *words, expected = row.words[:5]
-        shown.append([*words, expected + (" <-" if row.alarming else "")])
-    widest = max(len(line) for line in columns([["", *row[1:]] for row in shown]))
-    shown = [[clipped(row[0], max(WIDTH - widest, 12)), *row[1:]] for row in shown]
-    more = [f"  and {left_out} rows more"] if left_out else []
-    return [*map(clipped, columns(shown)), *more]
+    """The head and as many rows as fit, one at least; an alarming row is never left out."""
+    by_need = sorted(rows, key=lambda row: not row.alarming)
+    fewest = max(sum(row.alarming for row in rows), 1)
+    for count in range(len(rows), fewest - 1, -1):
+        chosen = by_need[:count]
+        shown = [list(head[:5])]
+        for row in (row for row in rows if row in chosen):
+            *words, expected = row.words[:5]
+            shown.append([*words, expected + (" <-" if row.alarming else "")])
+        more = [f"  and {len(rows) - count} rows more"] if count < len(rows) else []
+        lines = [*columns(shown, most=WIDTH), *more]
+        if len(lines) <= room:
+            break
+    return lines

@@ -14,6 +14,7 @@ from theory.trust import Label
 from yzflow.audits.enclosing import Decided
 
 _EXACT = 1e-8
+NO_CLAIM = "no claim"  # of a check where the statement does not speak
 
 
 class Verdict(enum.IntEnum):
@@ -244,13 +245,13 @@ def verdict_rows(table: Sequence[Row], *, everywhere: bool = False) -> list[Verd
 def _forms(rows: Sequence[Row]) -> tuple[str, str, str]:
     """The largest errors of the printed and the corrected form, and the expectation, in words."""
     if not rows:
-        return "-", "-", "nothing"
+        return "-", "-", NO_CLAIM
     tolerance = rows[0].tolerance
     corrected = [row.corrected for row in rows if row.corrected is not None]
     return (
         describe(_largest([row.printed for row in rows]), tolerance),
         describe(_largest(corrected) if corrected else None, tolerance),
-        claim(tolerance) if any(row.expected for row in rows) else "nothing",
+        claim(tolerance) if any(row.expected for row in rows) else NO_CLAIM,
     )
 
 

@@ -26,11 +26,9 @@ class _Figure(Command):
 
 def _origin(entry: dict[str, Any]) -> str:
     """Description of a figure in a list: the paper's figures, study, content, and the command that trains its runs."""
-    from yzflow.audits.screen import clipped
-
     printed = entry["printed"] if entry["study"] else ""  # a paper's own figure has its number in the name
     where = ", ".join(filter(None, [printed, f"study {entry['study']}" if entry["study"] else ""]))
-    said = clipped(f"{where}: {entry['line']}" if where else entry["line"])
+    said = f"{where}: {entry['line']}" if where else entry["line"]
     if entry["needs_data"]:
         how = f"Trained and drawn by: {entry['trained_by']}" if entry["trained_by"] else "Draws runs that are given."
         said += f" {how}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -12,10 +13,12 @@ from yzflow.commands.options import Copy, Json, OfPaper, command
 
 def _listed(kind: str, paper: str | None, as_json: bool, out: Path | None) -> None:
     from yzflow import listing
+    from yzflow.audits import screen
 
     files_to_write(out)
     entries = getattr(listing, kind)(paper)
-    print_text(json.dumps(entries, indent=2) if as_json else "\n".join(listing.text(entries)), out)
+    most = screen.WIDTH if sys.stdout.isatty() else None  # a pipe gets whole lines
+    print_text(json.dumps(entries, indent=2) if as_json else "\n".join(listing.text(entries, most=most)), out)
 
 
 @command()
@@ -52,7 +55,7 @@ def new_paper(
 
 @command()
 def statements(*, paper: OfPaper = None, as_json: Json = False, out: Copy = None) -> None:
-    """List the statements of the register, for check, page, audit and survival.
+    """List the statements, for check, page, audit and survival.
 
     Example: yzflow statements --paper "Scan and Snap"
     """

@@ -31,7 +31,7 @@ def audit(
     as_json: Json = False,
     out: Annotated[Path | None, "Folder for audit.json and audit.html."] = None,
 ) -> None:
-    """Run the proofs and measure the checks of the register; exit status 1 if what should hold does not.
+    """Run the proofs and simulations of all statements; exit status 1 if what should hold does not.
 
     What fails is printed, a line each; --verbose has every check, and the files of --out have all. With --enclose the
     flows are enclosed in balls too, and their certificates kept (default: in OUT/certificates).
@@ -81,7 +81,7 @@ def check(
     seed: Seed = 0,
     markdown: Annotated[bool, "Print a card to paste into a review."] = False,
     verbose: Annotated[bool, "Print all that was computed: every part, setting and scope."] = False,
-    data: Annotated[Path | None, "Your own data, in place of the register's settings."] = None,
+    data: Annotated[Path | None, "Your own data, in place of the settings that come with it."] = None,
     vocab_size: Annotated[int | None, "With --data: M of classes; of a text, the size of its vocabulary."] = None,
     length: Annotated[int | None, "With --data FILE.txt: T, tokens in a window of the text."] = None,
     training: _OwnTraining,
@@ -102,6 +102,7 @@ def check(
     from dynamics.support import distributions
     from yzflow.audits.check import check as run
     from yzflow.audits.find_statement import parts
+    from yzflow.audits.screen import wrapped
 
     if markdown and as_json:
         raise ValueError("`--markdown` must be left out beside --json, but got both")
@@ -122,7 +123,7 @@ def check(
                 headline, passed = verdict.headline, passed and verdict.passed
             except distributions.Missing as missing:
                 headline, passed = f"Not run: {missing}.", False
-            lines.append(f"{entry.id}. {entry.title}\n  {headline}")
+            lines += [f"{entry.id}. {entry.title}", *wrapped(headline, "  ")]
         print_text("\n".join([*lines, "", "yzflow check with one of these names shows more"]), out)
         context.exit(0 if passed else 1)
     verdict = run(statement, **options)

@@ -30,14 +30,13 @@ def study(
     """
     from dynamics.support.files import folder
     from yzflow import studies
-    from yzflow.audits.screen import clipped
+    from yzflow.audits.rendered import columns
 
     if name is None:
         if given := asked_for(context, "quick", "seed", "out"):
             raise ValueError(f"`--{given[0]}` must be left out without `NAME`, but it was given")
         rooms = {room.name: room.line for room in studies.installed().values()}
-        width = max(map(len, rooms))
-        print_facts(as_json, rooms, [clipped(f"{room:{width}}  {line}") for room, line in rooms.items()])
+        print_facts(as_json, rooms, columns([[room, line] for room, line in rooms.items()]))
         return
     room = studies.find(name)
     folder("--out", out)

@@ -66,7 +66,7 @@ def test_a_row_has_the_worst_of_its_settings(table, everywhere):
         assert printed == (describe(worst([row.printed for row in inside]), TOLERANCE) if inside else "-")
         known = [row.corrected for row in inside if row.corrected is not None]
         assert corrected == (describe(worst(known), TOLERANCE) if known else "-")
-        assert expected == ("within 10%" if any(row.expected for row in inside) else "nothing")
+        assert expected == ("within 10%" if any(row.expected for row in inside) else "no claim")
         failing = [row for row in outside if not holds(row) and not row.printed <= TOLERANCE]
         assert elsewhere.startswith("fails") == bool(failing)
         assert one.label.scope["settings"] == tuple(row.setting for row in one.rows)

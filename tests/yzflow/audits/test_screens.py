@@ -1,0 +1,93 @@
+"""First screens of all statements at drawn results: one sentence, plain words, nothing cut, on one screen."""
+
+import re
+
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from theory import statements
+from theory.trust import Label, Trust
+from yzflow.audits.case import OwnCase
+from yzflow.audits.check import StatementVerdict
+from yzflow.audits.headlines import MOST
+from yzflow.audits.outcomes import Absent, Outcome
+from yzflow.audits.report import AuditReport
+from yzflow.audits.verdicts import Row
+
+STATEMENTS = list(statements.REGISTER.values())
+WORDS_OF_OURS = re.compile(
+    r"(?<!`)\b(register|levels?|clauses?|weakest part|inside \d+ assumptions|nothing$)\b| \.\.", re.M
+)
+ERRORS = st.one_of(st.sampled_from([0.0, 1e-12, 1e-9, 0.02, float("nan"), float("inf")]), st.floats(0, 1e12))
+
+
+class Setting:
+    name = "your own: K = 12, M = 100,000, eta_Y = 0.0125, eta_Z = 0.0003125, T = 128"
+
+
+@st.composite
+def verdicts(draw, expected=False):
+    """A statement with results at two settings, or at a reader's own, where some simulations may not have run."""
+    statement = draw(st.sampled_from(STATEMENTS))
+    own = draw(st.booleans())
+    rows, absent, least = [], [], {}
+    for check in statement.checks:
+        for level in check.levels:
+            if own and draw(st.integers(0, 3)) == 0:
+                kind = draw(st.sampled_from([Outcome.STOPPED, Outcome.NOTHING, Outcome.NOT_RUN]))
+                time = draw(st.floats(0.01, 1e6)) if kind is Outcome.STOPPED else None
+                why = "`optimizer` must be 'sgd' for decoder='theory', but got 'adamw'"
+                absent.append(Absent(check.name, level, kind, why, time))
+                continue
+            for setting in [Setting.name] if own else ["inside: K = 3, M = 2000, rho = 0.15", "outside: K = 4, M = 60"]:
+                margins = {one.text: draw(st.floats(0.001, 10)) for one in statement.assumed(check)}
+                least |= margins
+                inside = all(margin >= 1 for margin in margins.values())
+                error = draw(ERRORS)
+                second = draw(ERRORS) if check.corrected is not None else None
+                asked = expected and level in check.expected and inside
+                label = Label(Trust.MEASURED, {"check": check.name, "level": level, "setting": setting, "error": error,
+                                               "tolerance": check.tolerance, "assuming": tuple(margins)})  # fmt: skip
+                rows.append(Row(statement.id, check.name, level, setting, inside, margins, error, second,
+                                check.tolerance, asked, label))  # fmt: skip
+    report = AuditReport(rows, (statement,), {})
+    levels = tuple(dict.fromkeys(row.level for row in rows))
+    case = OwnCase(Setting(), levels, margins=least, beyond=("adamw",) * draw(st.booleans())) if own else None
+    return StatementVerdict(statement, report, True, 0, case, tuple(absent))
+
+
+def own_words(verdict):
+    """The screen without what the statement itself says."""
+    text = " ".join(verdict.text().split())
+    statement = verdict.statement
+    said = [statement.title, statement.text, *(erratum.right for erratum in statement.errata)]
+    said += [clause.name for clause in statement.clauses] + [check.name for check in statement.checks]
+    said += [check.says for check in statement.checks]
+    for phrase in sorted(said, key=len, reverse=True):
+        text = text.replace(" ".join(phrase.split()), "")
+    return text
+
+
+@settings(max_examples=25, derandomize=True, phases=[Phase.explicit, Phase.generate])
+@given(verdicts())
+def test_a_first_screen_is_one_sentence_then_plain_words_and_nothing_is_cut(verdict):
+    said = verdict.headline
+    assert len(said) <= MOST and said.endswith(".") and " .." not in said and "\n" not in said
+    lines = verdict.text().splitlines()
+    assert len(lines) <= 40 and max(map(len, lines)) <= 100, verdict.text()
+    shown = " ".join(verdict.text().split())
+    assert shown.split(f"{verdict.statement.title} ", 1)[1].startswith(said)
+    assert not WORDS_OF_OURS.search(own_words(verdict)), verdict.text()
+    for entry in verdict.absent:
+        if entry.time is not None:
+            assert f"The {entry.level} stopped at t = {entry.time:,.4g}: try t_end=" in shown
+        elif entry.outcome is Outcome.NOT_RUN:
+            assert "Not run: " in shown and entry.why in shown
+
+
+@settings(max_examples=15)
+@given(verdicts(expected=True))
+def test_a_failure_where_it_should_hold_is_in_the_headline_whole(verdict):
+    said = verdict.headline
+    assert len(said) <= MOST and " .." not in said
+    assert said.startswith("FAILS where it should hold: ") == (not verdict.passed)
