@@ -12,10 +12,11 @@ from statement_pages import PHONE, PROVED, SCREEN, invented
 
 import yzflow
 from theory import statements
+from theory.trust import Label, Trust
 from yzflow import cli
 from yzflow.audits import formulas
 from yzflow.audits.check import StatementVerdict
-from yzflow.audits.checked_statement import head
+from yzflow.audits.checked_statement import bare, head
 from yzflow.audits.report import AuditReport
 from yzflow.pages import contents, error_strips
 from yzflow.pages import statement as single
@@ -77,12 +78,15 @@ def command(*arguments):
 def test_numbers_are_those_of_check(browser, found, pages, name):
     verdict = found[name]
     clauses = bool(verdict.statement.clauses[0].name)
-    worst, each, *margins = tables(browser(pages[name]))[clauses:]
+    worst, each, *margins = tables(browser(pages[name]))
+    margins = margins[: len(margins) - clauses]  # the parts' table is the last
     assert worst == [head(verdict.statement), *(list(map(plain, row.words)) for row in verdict.errors)]
     assert [row[4:] for row in each[1:]] == [list(row.forms) for row in verdict.rows]
-    names = [[plain(row.check), row.level, plain(row.setting)] for row in verdict.rows]
+    names = [[plain(row.check), row.level, plain(bare(row.setting))] for row in verdict.rows]
     assert [row[:3] for row in each[1:]] == names
-    assert browser(pages[name]).eval_on_selector_all("#margins ol li", TEXTS) == list(map(plain, verdict.margins))
+    assert browser(pages[name]).eval_on_selector_all("#margins ol li", TEXTS) == [
+        plain(bare(name)) for name in verdict.margins
+    ]
     rows = [row for table in margins for row in table[1:]]
     assert {row[0] for row in rows} == {plain(text) for held in verdict.margins.values() for text in held}
     for text, *cells in rows:
@@ -96,7 +100,9 @@ def test_numbers_are_those_of_check(browser, found, pages, name):
 def test_badge_labels_and_words_are_those_of_the_verdict(browser, found, pages, name):
     verdict, page = found[name], browser(pages[name])
     assert page.inner_text("#trust .badge") == single.kind(verdict.summary)
-    assert plain(verdict.outcome) in page.inner_text("#numbers")
+    assert plain(verdict.headline) in page.inner_text("#found")
+    assert page.locator("#grounds details").first.get_attribute("open") is None
+    assert "not run" not in page.inner_text("#trust") and page.text_content("body").count(plain(verdict.headline)) == 1
     items = page.eval_on_selector_all("#rests li", TEXTS)
     assert len(items) == len(verdict.labels)
     for item, label in zip(items, verdict.labels, strict=True):
@@ -106,19 +112,21 @@ def test_badge_labels_and_words_are_those_of_the_verdict(browser, found, pages, 
     programs = page.eval_on_selector_all("#again pre", TEXTS)
     assert programs[0] == verdict.python and programs[1].splitlines()[0] == verdict.command
     order = page.eval_on_selector_all("[id]", "(all) => all.map((one) => one.id)")
+    sharper = ["sharper"] if statements.SHARPER in verdict.statement.text else []
     parts = ["clauses"] if verdict.statement.clauses[0].name else []
-    parts += ["sharper"] if statements.SHARPER in verdict.statement.text else []
     assert order == [
         "trust",
         "found",
         "statement",
         "plot",
-        *parts,
-        "numbers",
-        "rests",
-        *(["kernel"] if set(verdict.statement.checked) - set(verdict.statement.negations) else []),
+        *sharper,
+        *(["numbers"] if verdict.rows else []),
         "margins",
         "errata",
+        "grounds",
+        *parts,
+        "rests",
+        *(["kernel"] if set(verdict.statement.checked) - set(verdict.statement.negations) else []),
         "proof",
         "again",
     ]
@@ -128,7 +136,7 @@ def test_the_proof_is_shown_with_every_step(browser, pages):
     derivation = statements.REGISTER[LEMMA_8].proofs[0]()
     page = browser(pages[LEMMA_8])
     assert page.locator("ol.proof li").count() == len(derivation.steps)
-    assert page.inner_text("#proof summary") == f"{len(derivation.steps)} steps"
+    assert page.text_content("#proof summary") == f"{len(derivation.steps)} steps"
 
 
 @pytest.mark.slow
@@ -190,7 +198,7 @@ def test_what_a_statement_says_is_no_markup(browser, tmp_path):
     page = browser(path)
     assert words in page.inner_text("h1") and page.locator("script, b").count() == 0
     for part in ("statement", "errata", "rests"):
-        assert words in page.inner_text(f"#{part}"), part
+        assert words in page.text_content(f"#{part}"), part
     assert page.title() == f"{statement.id}. {words}"
 
 
@@ -450,3 +458,19 @@ def test_what_was_not_run_is_not_called_unexamined():
     assert {name for name, word in words.items() if word == "not run"} == asked and len(asked) >= 60
     index = "".join(contents.sections(verdicts))
     assert "None of those that were run failed" in index and "badge not-run'>not run<" in index
+
+
+def test_a_badge_counts_its_parts_and_nothing_is_said_not_to_have_run_beside_a_plot():
+    """With the first part proved, the header says how many parts have the badge's word, and what the others have."""
+    for statement in statements.REGISTER.values():
+        first = statement.clauses[0]
+        label = Label(Trust.PROVED, clause=first.name)
+        report = AuditReport([], (statement,), {statement.id: (label,)})
+        verdict = StatementVerdict(statement, report, True, 0)
+        header = html.unescape(re.sub(r"<[^>]*>", "|", single._trust(verdict)))
+        kinds = [single.kind(label) for _, label in report.summaries(statement)]
+        if len(set(kinds)) > 1:
+            word = single.kind(verdict.summary)
+            rest = " or ".join(dict.fromkeys(kind for kind in kinds if kind != word))
+            assert f"{kinds.count(word)} of {len(kinds)} parts, the others {rest}; " in header, header
+        assert "eakest" not in header and "not run" not in header.split("|", 1)[1].replace("was not run", "")

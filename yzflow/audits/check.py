@@ -14,7 +14,7 @@ from theory.statements import Statement
 from theory.trust import Trust
 from yzflow.audits import formulas
 from yzflow.audits.audit import audit, prove
-from yzflow.audits.checked_statement import MARGINS, Examined, head, margin_rows
+from yzflow.audits.checked_statement import MARGINS, Examined, bare, head, margin_rows
 from yzflow.audits.find_statement import find
 from yzflow.audits.own_training import measure, own_case
 from yzflow.audits.rendered import as_json, columns, markdown_table
@@ -244,7 +244,7 @@ def check(
 
 def _numbered(verdict: Examined) -> list[str]:
     """Numbers and names of the settings, a legend for the columns of `margin_rows`."""
-    return [f"{number}. {name}" for number, name in enumerate(verdict.margins, 1)]
+    return [f"{number}. {bare(name)}" for number, name in enumerate(verdict.margins, 1)]
 
 
 def _demonstrated(verdict: Examined) -> str:

@@ -14,7 +14,7 @@ from yzflow.audits.own_training import OwnCase
 from yzflow.audits.report import AuditReport
 from yzflow.audits.verdicts import Row, VerdictRow, verdict_rows
 
-__all__ = ["MARGINS", "Examined", "head", "margin_rows"]
+__all__ = ["MARGINS", "Examined", "bare", "head", "margin_rows"]
 
 _NOTHING = "Nothing to compare"
 
@@ -202,6 +202,11 @@ class Examined:
 def head(statement: Statement) -> list[str]:
     """Names of the columns of a `VerdictRow`."""
     return ["check", "simulation", statement.source.short, "corrected", "expected", "outside the assumptions"]
+
+
+def bare(setting: str) -> str:
+    """Name of a setting without the word "inside" or "outside", which may be wrong of one statement alone."""
+    return setting.removeprefix("inside: ").removeprefix("outside: ")
 
 
 MARGINS = "Margins of the assumptions by setting (an assumption holds from 1 on, and is broken in brackets)"

@@ -121,12 +121,12 @@ def sections(verdicts: Sequence[StatementVerdict], *, base: str = "") -> list[st
     failing = sum(not verdict.passed for verdict in verdicts)
     wrong = f"{failing} of them" if failing else "None of those that were run" if kinds["not run"] else "None"
     sliders = sum(live.views(verdict.statement) is not None for verdict in verdicts)
-    words = f"{len(verdicts)} statements, by the weakest part: {counted}. {wrong} failed where it should hold."
+    words = f"{len(verdicts)} statements, by what they rest on: {counted}. {wrong} failed where it should hold."
     parts = [f"<p>{words} {sliders} of the pages have sliders.</p>", _SEARCH]
     for paper, of_paper in papers.items():
         entries = "".join(_entry(verdict, base) for verdict in of_paper)
         parts.append(f"<section><h2>{escape(paper)}</h2><ol class='order'>{entries}</ol></section>")
-    head = ["statement", "weakest part", *COLUMNS, "errata"]
+    head = ["statement", "rests on", *COLUMNS, "errata"]
     ordered = [verdict for of_paper in papers.values() for verdict in of_paper]
     bad = [not verdict.passed for verdict in ordered]
     caption = "What was found inside the assumptions, with the largest error of what failed"

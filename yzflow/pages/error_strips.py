@@ -11,6 +11,7 @@ from html import escape
 
 from theory.statements import Source
 from yzflow.audits import formulas
+from yzflow.audits.checked_statement import bare
 from yzflow.audits.verdicts import Row, describe, verdict_rows
 
 __all__ = ["drawn", "place"]
@@ -38,10 +39,7 @@ def drawn(rows: Sequence[Row], source: Source) -> str:
     parts.append(f"<div class='strip axis'><span></span><svg>{ticks}</svg></div>")
     outside = any(not row.inside for row in rows)
     second = any(row.corrected is not None for row in rows)
-    # A check without a corrected form measures the register's own form.
-    standing = (
-        "corrected form" if all(row.corrected is not None for row in rows) else "form that the register stands for"
-    )
+    standing = "corrected form" if all(row.corrected is not None for row in rows) else "statement"
     key = [(_disc("8", "7", "standing"), f"{standing}, assumptions hold")]
     key += [(_disc("8", "7", "standing outside"), f"{standing}, an assumption is broken")] if outside else []
     key += [(_cross("8", "7"), source.form)] if second else []
@@ -73,7 +71,7 @@ def _strip(rows: Sequence[Row], first: str) -> str:
 
 
 def _words(row: Row, form: str, error: float) -> str:
-    return f"<title>{escape(f'{row.setting}: {form} {describe(error, row.tolerance)}')}</title>"
+    return f"<title>{escape(f'{bare(row.setting)}: {form} {describe(error, row.tolerance)}')}</title>"
 
 
 def _disc(x: str, y: str, kind: str, title: str = "") -> str:

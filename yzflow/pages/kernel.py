@@ -23,10 +23,10 @@ def section(statement: Statement) -> str:
         else ""
     )
     return (
-        "<section id='kernel'><h2>Checked by a kernel</h2><p>The kernel of Coq, a proof assistant, has checked proofs"
+        "<div id='kernel'><h3>Checked by a kernel</h3><p>The kernel of Coq, a proof assistant, has checked proofs"
         " of these theorems, under the hypotheses that stand with them. The formula on the right is set by a program"
         " from what Coq was asked; names in upright letters are defined below it. No kernel checks that this is"
-        f" what the paper means, and that a simulation fulfils the hypotheses.</p>{rest}<ul>{items}</ul></section>"
+        f" what the paper means, and that a simulation fulfils the hypotheses.</p>{rest}<ul>{items}</ul></div>"
     )
 
 
@@ -54,7 +54,7 @@ def beside(statement: Statement, theorem: Theorem) -> str:
     )
     left = _formula("Printed", statement.printed)
     if clause:
-        left += _formula(f"Clause: {theorem.clause}", clause)
+        left += _formula(f"Part: {theorem.clause}", clause)
     elif statement.corrected and theorem.kind != "erratum":
         left += _formula("Corrected", statement.corrected)
     return f"<div class='beside'><div>{left}</div>{_formula('Checked by the kernel', theorem.latex)}</div>"

@@ -19,7 +19,7 @@ from theory.statements import SHARPER, Statement
 from theory.symbolic import Derivation, derived
 from theory.trust import Label, Trust
 from yzflow.audits import formulas
-from yzflow.audits.checked_statement import MARGINS, Examined, head, margin_rows
+from yzflow.audits.checked_statement import MARGINS, Examined, bare, head, margin_rows
 from yzflow.audits.outcomes import Column, Outcome
 from yzflow.audits.rendered import html_table
 from yzflow.audits.report import assumed
@@ -95,16 +95,13 @@ def html(
         f"<header>{back}<h1>{title}</h1>{_trust(verdict)}{said}{theme}</header>",
         f"<main>\n<div class='first'{name}>\n{chr(10).join(shown)}\n</div>",
         "" if views is None else live.WORDS,
-        _clauses(verdict),
         _sharper(statement),
         _question(statement),
         _numbers(verdict, "" if views is None else _plot(verdict, "errors")),
-        _rests(verdict),
-        kernel.section(statement),
         "" if attached is None else attached.section,
         _margins(verdict),
         _errata(statement),
-        _proof(derivations or (), verdict),
+        _grounds(verdict, derivations or ()),
         _again(verdict),
         "</main>",
     ]
@@ -182,33 +179,40 @@ def _set(rows: Sequence[Sequence[str]]) -> list[list[str]]:
 
 
 def _trust(verdict: Examined) -> str:
-    """The verdict in a sentence and in four columns, and the badge of the weakest ground with its scope."""
-    statement, label = verdict.statement, verdict.summary
+    """The verdict in a sentence and in columns, and the badge of the weakest ground with its share of the parts."""
+    statement = verdict.statement
     number = len(statement.accused)
     errata = f"<a href='#errata'>{number} errat{'um' if number == 1 else 'a'}</a>" if number else "no erratum found"
-    errata = errata if verdict.labels else errata.replace("no", "No", 1)
     sort = "A conjecture of the paper. " if statement.conjecture else ""
-    all_parts = "<a href='#rests'>All parts</a>; " if verdict.labels else ""
-    of = "" if statement.corrected is None else ", of the corrected form"
+    of = "" if statement.corrected is None else "the corrected form; "
     return (
         f"<div class='trust' id='trust'><p id='found'>{sort}{formulas.readable(verdict.headline)}</p>"
-        f"{outcomes(verdict.columns)}"
-        f"{badge_of(verdict)}<span class='soft'>Weakest part{of}: {_short(label)}. {all_parts}{errata}.</span></div>"
+        f"{outcomes(verdict.columns)}{badge_of(verdict)}<span class='soft'>{of}{_share(verdict)}"
+        f"<a href='#grounds'>what it rests on</a>; {errata}</span></div>"
     )
 
 
+def _share(verdict: Examined) -> str:
+    """How many parts have the badge's word, and the words of the others; empty if all parts have it."""
+    kinds = [kind(label) for _, label in verdict.report.summaries(verdict.statement)]
+    word = standing(verdict)
+    others = dict.fromkeys(other for other in kinds if other != word)
+    if word not in kinds or not others:
+        return ""
+    return f"{kinds.count(word)} of {len(kinds)} parts, the others {' or '.join(others)}; "
+
+
 def outcomes(columns: Sequence[Column]) -> str:
-    """The verdict in each column as a list; columns that were not examined are left out if another was."""
-    shown = [column for column in columns if column.outcome is not Outcome.NOT_EXAMINED] or columns
+    """The verdict in each column that has one, as a list; empty if none has."""
+    shown = [column for column in columns if column.outcome not in (Outcome.NOT_EXAMINED, Outcome.NOT_RUN)]
     items = "".join(
         f"<li class='{column.outcome.value.replace(' ', '-')}'><span class='soft'>{column.title}</span> "
         f"{formulas.readable(column.words)}</li>"
         for column in shown
     )
-    return f"<ul class='outcomes'>{items}</ul>"
+    return f"<ul class='outcomes'>{items}</ul>" if items else ""
 
 
-_LONG = 90
 _NOTHING = "No simulation is asked about this statement, so that there is no plot: below stands what it rests on."
 _STILL = "This page has no sliders: the plot shows what the audit found, a mark for each setting."
 
@@ -230,28 +234,36 @@ def _sharper(statement: Statement) -> str:
 
 
 def _clauses(verdict: Examined) -> str:
-    """Section on the clauses of a statement, each with its text and its weakest ground; empty without clauses."""
+    """Table of the parts of a statement, each with its text and its weakest ground; empty without parts."""
     rows = [
         [
             formulas.readable(clause.name),
             _formula(clause.formula) if clause.formula else "",
             badge(label),
-            _short(label),
+            formulas.readable(_after(label.words, kind(label))),
         ]
         for clause, label in verdict.report.summaries(verdict.statement)
         if clause.name
     ]
     if not rows:
         return ""
-    heads = ["clause", "what it says", "label", "weakest part"]
-    shown = html_table(heads, rows, "The whole has the weakest label of these")
-    return f"<section id='clauses'><h2>Clauses</h2>{shown}</section>"
+    shown = html_table(["part", "what it says", "label", "rests on"], rows, "The whole has the weakest label of these")
+    return f"<div id='clauses'><h3>Part by part</h3>{shown}</div>"
 
 
-def _short(label: Label) -> str:
-    """A label's words after its badge, cut to a limit."""
-    words = _after(label.words, kind(label))
-    return formulas.readable(words if len(words) <= _LONG else f"{words[:_LONG].rsplit(' ', 1)[0]} ..")
+def _grounds(verdict: Examined, derivations: Sequence[Derivation]) -> str:
+    """One folded list of what a statement rests on: parts, labels, theorems of a kernel, and proof."""
+    parts = (_clauses(verdict), _rests(verdict), kernel.section(verdict.statement), _proof(derivations, verdict))
+    counts = (
+        (len(verdict.labels), "ground", ""),
+        (len(verdict.statement.checked), "theorem", " of a kernel"),
+        (sum(len(derivation.steps) for derivation in derivations), "step", " of proof"),
+    )
+    named = ", ".join(f"{count} {noun}{'s' * (count != 1)}{more}" for count, noun, more in counts if count)
+    return (
+        f"<section id='grounds'><h2>What it rests on</h2><details><summary>{named or 'Nothing was run'}</summary>"
+        f"{''.join(parts)}</details></section>"
+    )
 
 
 def _formula(formula: str) -> str:
@@ -278,25 +290,28 @@ def _question(statement: Statement) -> str:
 
 def _numbers(verdict: Examined, plot: str = "") -> str:
     if not verdict.rows:
-        return f"<section id='numbers'><h2>What was found</h2><p>{formulas.readable(verdict.outcome)}</p></section>"
+        return ""
     merged, alarming = _set([row.words for row in verdict.errors]), [row.alarming for row in verdict.errors]
+    told = [verdict.place, *verdict.unsaid] if verdict.passed else [verdict.outcome]
+    said = "".join(f"<p>{formulas.readable(sentence)}</p>" for sentence in told if sentence)
     source, caption = verdict.statement.source, "Largest errors over the settings inside the assumptions"
     worst = html_table(head(verdict.statement), merged, caption, bad=alarming)
-    names = ["check", "level", "setting", "assumptions", source.short, "corrected", "expected"]
+    names = ["check", "simulation", "setting", "assumptions", source.short, "corrected", "expected"]
     measurements = [
-        [row.check, row.level, row.setting, "hold" if row.inside else "broken", *row.forms] for row in verdict.rows
+        [row.check, row.level, bare(row.setting), "hold" if row.inside else "broken", *row.forms]
+        for row in verdict.rows
     ]
     alarming = [row.alarming for row in verdict.rows]
     points = html_table(names, _set(measurements), "One row for each point of the plot", bad=alarming)
     return (
-        f"<section id='numbers'><h2>What was found</h2><p>{formulas.readable(verdict.outcome)}</p>{plot}{worst}"
+        f"<section id='numbers'><h2>What was found</h2>{said}{plot}{worst}"
         f"<details><summary>Each setting: {len(measurements)} measurements</summary>{points}</details></section>"
     )
 
 
 def _rests(verdict: Examined) -> str:
     items = "".join(f"<li>{badge(label)} {formulas.readable(_said(label))}</li>" for label in verdict.labels)
-    return f"<section id='rests'><h2>What it rests on</h2><ul>{items}</ul></section>" if items else ""
+    return f"<div id='rests'><h3>Ground by ground</h3><ul>{items}</ul></div>" if items else ""
 
 
 def _said(label: Label) -> str:
@@ -315,7 +330,7 @@ def _margins(verdict: Examined) -> str:
     held = ""
     if verdict.margins:
         head, *rows = margin_rows(verdict)
-        names = "".join(f"<li>{formulas.readable(name)}</li>" for name in verdict.margins)
+        names = "".join(f"<li>{formulas.readable(bare(name))}</li>" for name in verdict.margins)
         held = html_table(head, _set(rows), MARGINS) + f"<ol>{names}</ol>"
     return f"<section id='margins'><h2>Assumptions</h2>{said}{held}</section>"
 
@@ -332,10 +347,9 @@ def _errata(statement: Statement) -> str:
 def _proof(derivations: Sequence[Derivation], verdict: Examined) -> str:
     labels = verdict.report.labels_of_proofs.get(verdict.statement.id)
     if not derivations or not labels:
-        words = "There is no symbolic proof here: what the statement rests on stands above."
-        return f"<section id='proof'><h2>Proof</h2><p>{words}</p></section>"
+        return "<div id='proof'><h3>Proof</h3><p>There is no symbolic proof here.</p></div>"
     badges = " ".join(f"<span>{badge(label)} {formulas.readable(label.clause)}</span>" for label in labels)
-    return f"<section id='proof'><h2>Proof</h2><p>{badges}</p>{''.join(map(_derivation, derivations))}</section>"
+    return f"<div id='proof'><h3>Proof</h3><p>{badges}</p>{''.join(map(_derivation, derivations))}</div>"
 
 
 def _derivation(derivation: Derivation) -> str:
