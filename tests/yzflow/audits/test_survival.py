@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 
 import hostile
 import numpy as np
@@ -9,6 +10,8 @@ import pytest
 import survival_page
 import xarray as xr
 from driving import ROOT
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from dynamics import IntegrationError, SequenceClasses
 from theory.trust import Trust
@@ -217,12 +220,45 @@ def test_an_error_that_is_none_of_the_options_is_raised(monkeypatch):
 @pytest.mark.slow
 def test_reports(flows, drawn):
     shown = survival_report.text(drawn)
-    assert "small: K = 4, M = 60; SGD" in shown and "reversed (1)" in shown and "6 tests over 10 seeds" in shown
+    assert (
+        "small: K = 4, M = 60; SGD" in shown
+        and "reversed (in 10 of 10 runs)" in shown
+        and "6 tests over 10 seeds" in shown
+    )
     many = survival_report.text(flows)
     assert "✓ holds" in many and "✗*" in many
     facts = json.loads(json.dumps(survival_report.facts(drawn)["cells"]))
     assert {one["verdict"] for one in facts} >= {"HOLDS", "REVERSED"}
     assert all(one["label"]["trust"] == "MEASURED" for one in facts if one["verdict"] in ("HOLDS", "REVERSED"))
+
+
+def test_a_sentence_for_each_option_counts_the_cells(table):
+    sentences = survival_report.told(table)
+    names = table["option"].values.tolist()
+    assert len(sentences) == len(names)
+    for name, sentence in zip(names, sentences, strict=True):
+        rows = [survival_report.fates(table, check=check, option=name) for check in table["check"].values]
+        asked = [[fate for fate in row if fate is not Fate.NOT_ASKED] for row in rows if set(row) != {Fate.NOT_ASKED}]
+        held = sum(set(row) == {Fate.HOLDS} for row in asked)
+        assert sentence.startswith(f"Under {name}, {held} of {len(asked)} checks hold") and sentence.endswith(".")
+        missed = re.findall(r"(?:is|are|holds|fails) ?[a-z]* in \d+.*? of (\d+)", sentence)
+        assert len(missed) == min(len(asked) - held, 3)
+        rest = len(asked) - held - 3
+        assert (f"; {rest} more do" in sentence) == (rest > 0)
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.sampled_from(Fate), st.integers(0, 9))
+def test_no_number_is_once_said_to_hold_and_once_to_fail(error, tolerance, fate, votes):
+    """In one row, with one tolerance; votes of runs are shown in place of a median, and a time in place of an error."""
+    assume(fate not in (Fate.HOLDS, Fate.FAILS) or (error <= tolerance) == (fate is Fate.HOLDS) or votes)
+    cell = {"verdict": fate, "verdict_corrected": Fate.NOT_ASKED, "error": error, "error_corrected": np.nan,
+            "holds_from": 12.0, "votes": np.array([votes, votes]), "tolerance": tolerance}  # fmt: skip
+    said = survival_report._cell(cell, True)
+    sized = re.search(r"\(([\d.e+-]+)\)", said)
+    if fate in (Fate.HOLDS, Fate.FAILS):
+        assert (sized is None) == (votes > 0) and (not votes or f"(in {votes} of {2 * votes} runs)" in said)
+        assert sized is None or (float(sized[1]) <= tolerance) == (fate is Fate.HOLDS)
+    assert not (fate is Fate.LATER and sized), said
 
 
 @pytest.fixture(scope="module")
