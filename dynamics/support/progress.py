@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 
@@ -10,8 +11,10 @@ from tqdm import tqdm
 from dynamics.support import checks
 from dynamics.support.limits import current
 
-# The time left is shown if two paces, one after the other, agree up to this factor.
+# The time left is shown once two paces, one after the other, agree up to this factor.
 _KNOWN = 2.0
+# A pace after that moves the mean pace by one part in so many.
+_SMOOTHED = 3
 
 
 class Progress:
@@ -34,6 +37,7 @@ class Progress:
         # Time and fraction done at the last pace, or when the work began.
         self._before: tuple[float, float] | None = None
         self._pace = 0.0
+        self._least = math.inf  # seconds left, as said last
         self._left = ""
         self._bar = None
         self._lines = enabled and not sys.stderr.isatty()
@@ -44,8 +48,8 @@ class Progress:
     def update(self, done: float, note: str = "") -> None:
         """Set the fraction done (never going back) and a short note on the state.
 
-        The time left is computed from the pace of the last seconds, and shown only if the pace before was much the
-        same. Work begins with the first call: earlier time, such as the compilation of kernels, does not count.
+        The time left is shown once two paces in a row are much the same; after that it follows the mean pace and never
+        rises. Work begins with the first call: earlier time, such as the compilation of kernels, does not count.
         """
         done = max(self._done, min(done, 1.0))
         now, first = time.monotonic(), self._before is None
@@ -69,11 +73,16 @@ class Progress:
         self._done = done
 
     def _estimate(self, then: float, before: float, now: float, done: float) -> str:
-        """The time left, in words; "" if it is not known."""
-        last, self._pace = self._pace, (done - before) / (now - then) if now > then else 0.0
-        if not last or not 1 / _KNOWN - 1e-9 <= self._pace / last <= _KNOWN + 1e-9:
-            return ""
-        return f", about {(1 - done) / self._pace:.0f} s left"
+        """The time left by the smoothed pace, in words, never more than was said before; "" before it is known."""
+        pace = (done - before) / (now - then) if now > then else 0.0
+        if math.isinf(self._least):
+            last, self._pace = self._pace, pace
+            if not last or not 1 / _KNOWN - 1e-9 <= pace / last <= _KNOWN + 1e-9:
+                return ""
+        else:
+            self._pace += (pace - self._pace) / _SMOOTHED
+        self._least = min(self._least, (1 - done) / self._pace)
+        return f", about {self._least:.0f} s left"
 
     def __enter__(self) -> Progress:
         return self

@@ -47,6 +47,13 @@ def test_the_help_marks_what_needs_the_studies(tmp_path):
     assert without.exit_code == 2 and "Missing argument 'NAME'" in without.stderr
 
 
+def test_a_copy_is_asked_for_before_the_name_or_after_it(tmp_path):
+    for number, words in enumerate((["--copy", "{}", "sweep.toml"], ["sweep.toml", "--copy", "{}"])):
+        folder = tmp_path / str(number)
+        ended = CliRunner().invoke(main, ["example", *(word.format(folder) for word in words)])
+        assert ended.exit_code == 0 and (folder / "sweep.toml").is_file(), ended.output
+
+
 def test_an_example_gets_its_arguments_and_its_status_is_the_commands(monkeypatch):
     called = []
     monkeypatch.setattr(subprocess, "call", lambda call: called.append(call) or 5)

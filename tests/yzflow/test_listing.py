@@ -1,6 +1,7 @@
 """Lists: complete, a line each, by paper; and errors that name three entries."""
 
 import json
+import re
 
 import pytest
 from click.testing import CliRunner
@@ -113,3 +114,21 @@ def test_few_names_are_listed_and_of_many_three():
         checks.one_of("x", "name 4 2", many)
     with pytest.raises(ValueError, match=r"`x` must be one of 60 names, such as .*, but got 3"):
         checks.one_of("x", 3, many)
+
+
+def test_a_number_without_a_figure_says_which_are_drawn_and_one_of_two_papers_says_where():
+    numbers = {
+        number for entry in figures.entries().values() if entry.paper == "Scan and Snap" for number in entry.numbers
+    }
+    with pytest.raises(ValueError, match="be the number of a figure that is drawn here: Scan and Snap ") as told:
+        figures.find("99", "Scan and Snap")
+    assert numbers and numbers <= set(map(int, re.findall(r"\d+", str(told.value).split("; others")[0])))
+    by_number = {}
+    for _, entry in [("", entry) for entry in figures.entries().values()] + list(figures.finding.of_studies().values()):
+        for number in entry.numbers:
+            by_number.setdefault(number, set()).add((entry.name, entry.paper))
+    for number, entries in by_number.items():
+        try:
+            figures.find(str(number))
+        except ValueError as error:
+            assert all(f"{name} ({paper})" in str(error) for name, paper in entries)

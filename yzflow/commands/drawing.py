@@ -180,9 +180,13 @@ def example(
     """Run the example NAME with ARGUMENTS, or copy it; without a NAME, list them.
 
     Example: yzflow example phase_transition --quick
+
+    Example: yzflow example phase_transition --copy scripts
     """
     from yzflow import examples
 
+    if arguments[:1] == ("--copy",) and len(arguments) == 2:  # after the name, too
+        to, arguments = Path(arguments[1]), ()
     if name is None:
         if to is not None:
             raise click.MissingParameter(param_type="argument", param_hint="'NAME'", ctx=context)

@@ -42,9 +42,24 @@ def find(name: str, paper: str | None = None) -> Entry:
         return match
     if not known and not studied:
         raise checks.reject("paper", f"have figures here; {studies.MISSING}", checks.brief(paper))
+    if name.isdecimal():
+        raise checks.reject("NAME", _rule_of_numbers(name, [*known, *studied]), checks.brief(name))
     near = checks.nearest(name, {entry.name: (entry.name, *map(str, entry.numbers)) for entry in (*known, *studied)})
     rule = f"be the number or the name of one figure, such as {near}; `yzflow figures` lists all"
     raise checks.reject("NAME", rule + distributions.more(name), checks.brief(name))
+
+
+def _rule_of_numbers(name: str, known: Sequence[Entry]) -> str:
+    """The rule for a number that no figure has, or that several have."""
+    several = [f"{entry.name} ({entry.paper})" for entry in known if name in map(str, entry.numbers)]
+    if several:
+        return f"be the number of one figure; {' and '.join(several)} have it: give the name, or `--paper`"
+    numbers: dict[str, list[int]] = {}
+    for entry in known:
+        numbers.setdefault(entry.paper, []).extend(entry.numbers)
+    drawn = "; ".join(f"{paper} {', '.join(map(str, sorted(set(own))))}" for paper, own in numbers.items() if own)
+    where = "" if of_studies() else f", or come with the studies: {studies.MISSING}"
+    return f"be the number of a figure that is drawn here: {drawn}; others in print show no data{where}"
 
 
 def _only(name: str, known: Sequence[Entry]) -> Entry | None:
