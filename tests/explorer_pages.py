@@ -55,9 +55,10 @@ def close(actual, expected, rtol):
 
 
 def opened(browser, path, **options):
-    """The page when its panels are drawn."""
+    """The page when its panels are drawn, with every control in view."""
     page = browser(path, **options)
     page.wait_for_selector("html[data-ready]")
+    page.evaluate("document.querySelectorAll('details.fold').forEach((node) => { node.open = true; })")
     return page
 
 

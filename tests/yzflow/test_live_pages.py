@@ -62,10 +62,12 @@ def test_the_address_opens_the_page_as_it_was(shared_browser, folder):
     enter(page, "set-rho", 0.03)
     changed = state(page)
     page.click("#live-link")
-    driving.until(lambda: page.inner_text("#live-status") == "Link copied.")
+    driving.until(lambda: page.inner_text("#live-status").startswith("Link copied"))
     link = page.evaluate("navigator.clipboard.readText()")
     assert "#at=live&live.preset=1&" in link and "live.rho=0.03" in link
-    again = opened(shared_browser, link)
+    name, _, shows = link.partition("#")
+    assert name == page.url.partition("#")[0].rpartition("/")[2]
+    again = opened(shared_browser, f"{page.url.partition('#')[0]}#{shows}")
     assert state(again) == changed != fresh
     assert again.inner_text("#words") == page.inner_text("#words") != words
     again.evaluate("location.hash = '#at=live&live.rho=none&live.K=1e9&live.x=1'")
@@ -74,6 +76,7 @@ def test_the_address_opens_the_page_as_it_was(shared_browser, folder):
     page.select_option("#live-preset-select", "0")
     settle(page)
     assert state(page) == fresh and page.inner_text("#words") == words
+    page.click("#live-actions details.program summary")
     page.click("#live-copy")
     driving.until(lambda: page.inner_text("#live-status") == "Program copied.")
     compile(page.evaluate("navigator.clipboard.readText()"), "<program>", "exec")

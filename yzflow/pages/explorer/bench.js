@@ -2,6 +2,8 @@
 // Python, the data as a file.
 yzflow.bench = (() => {
   const { byId, element } = yzflow.widgets;
+  // A file has another address on each machine; what follows its name is the same.
+  const LOCAL = "Link copied: the name of this file and what it shows. Send the file too, open it there, and write all from # on behind its address.";
   const benches = new Map();
   let touched = null; // the panel that was changed last: a link opens there
   let timer = null;
@@ -34,9 +36,9 @@ yzflow.bench = (() => {
   async function copy(text, status, what) {
     try {
       await navigator.clipboard.writeText(text);
-      status.textContent = `${what} copied.`;
+      status.textContent = what;
     } catch {
-      status.textContent = `This browser lets no page copy. ${what}: ${text}`;
+      status.textContent = `This browser lets no page copy. To copy by hand: ${text}`;
     }
   }
 
@@ -91,22 +93,23 @@ yzflow.bench = (() => {
 
     const status = element("p", { class: "small", role: "status", id: `${id}-status` });
     const program = element("pre", { id: `${id}-python`, tabindex: 0 });
-    const shown = element("details", { class: "program" }, element("summary", {}, "The same in Python"), program);
-    const renew = () => { if (shown.open) program.textContent = python(); };
-    shown.addEventListener("toggle", renew);
     const button = (name, label, action) => {
       const node = element("button", { type: "button", id: `${id}-${name}` }, label);
       node.addEventListener("click", action);
       return node;
     };
+    const copied = button("copy", "Copy as Python", () => copy(python(), status, "Program copied."));
+    const shown = element("details", { class: "program" }, element("summary", {}, "The same in Python"), copied, program);
+    const renew = () => { if (shown.open) program.textContent = python(); };
+    shown.addEventListener("toggle", renew);
     byId(`${id}-actions`).append(
       button("reset", "Reset", () => { changed(); status.textContent = "As the preset has it."; }),
       button("link", "Copy link", () => {
         touched = id;
         history.replaceState(null, "", address() || location.pathname + location.search);
-        copy(location.href, status, "Link");
+        const own = location.protocol === "file:";
+        copy(own ? location.pathname.split("/").pop() + location.hash : location.href, status, own ? LOCAL : "Link copied.");
       }),
-      button("copy", "Copy as Python", () => copy(python(), status, "Program")),
       button("download", "Download data", () => { download(`yzflow-${id}.csv`, csv(data())); status.textContent = "Data written as CSV."; }),
       status, shown,
     );

@@ -17,6 +17,13 @@ BOXES = """(selector) => [...document.querySelectorAll(selector)].map((node) => 
 })"""
 
 
+# Marks what is seen of a selector, in no closed fold.
+MARK = """(selector) => {
+  for (const node of document.querySelectorAll("[data-shown]")) delete node.dataset.shown;
+  for (const node of document.querySelectorAll(selector)) if (node.checkVisibility()) node.dataset.shown = "";
+}"""
+
+
 @pytest.fixture(scope="module")
 def explorer_file(tmp_path_factory):
     return written(tmp_path_factory)
@@ -28,19 +35,33 @@ def _inside(box, width, height):
 
 def test_first_screen_holds_all_controls_and_the_plot(browser, explorer_file):
     """At 1280 x 800, as the page opens for the first panel and after a click on its link for the others."""
-    page = opened(browser, explorer_file)
+    page = browser(explorer_file)
+    page.wait_for_selector("html[data-ready]")
     for panel in NAMES:
         if panel != NAMES[0]:
             page.click(f"nav a[href='#{panel}']")
         settle(page)
-        form = f"#{panel} form input, #{panel} form button, #{panel} .lead input, #{panel} select"
-        controls, plots = page.evaluate(BOXES, form), page.evaluate(BOXES, f"#{panel} .lead .canvas")
+        form = "form :is(input:not([type=number]), select, button), .lead :is(input, button), .preset select"
+        page.evaluate(MARK, f"#{panel} :is({form})")
+        controls, plots = page.evaluate(BOXES, "[data-shown]"), page.evaluate(BOXES, f"#{panel} .lead .canvas")
         words = page.evaluate(BOXES, f"#{panel} h2, #{panel}-preset-text")
-        assert len(controls) > 8 and len(plots) >= 1 and len(words) == 2
+        assert 8 < len(controls) <= 20 and len(plots) >= 1 and len(words) == 2
         assert [box["id"] for box in controls + plots + words if not _inside(box, 1280, 800)] == []
-        assert plots[0]["bottom"] - plots[0]["top"] > 180 and plots[0]["right"] - plots[0]["left"] > 500
+        assert plots[0]["bottom"] - plots[0]["top"] > 340 and plots[0]["right"] - plots[0]["left"] > 500
+        (lead,) = page.evaluate(BOXES, f"#{panel} .lead")
+        assert lead["bottom"] - lead["top"] > 400 and lead["right"] - lead["left"] > 800  # half of the height, and more
         (said,) = page.evaluate(BOXES, f"#{panel} .see")
         assert _inside(said, 1280, 800) and page.inner_text(f"#{panel} .see").endswith(".")
+
+
+def test_attention_moves_where_the_page_opens(browser, explorer_file):
+    """Lines of the first plot leave their beginnings by a tenth of its height."""
+    page = opened(browser, explorer_file)
+    lines = page.eval_on_selector_all(
+        f"#{NAMES[0]} .lead .plot:first-child path:not(.band)",
+        "(all) => all.map((one) => one.getAttribute('d').slice(1).split('L').map((at) => Number(at.split(' ')[1])))",
+    )
+    assert max(max(line) - min(line) for line in lines if len(line) > 9) > 34
 
 
 def test_on_a_phone_the_plot_stays_in_view_while_a_slider_moves(browser, explorer_file):
@@ -144,15 +165,17 @@ def test_reset_and_copies(browser, explorer_file, panel):
     slider = page.eval_on_selector(f"#{panel} form input[type=range]", "(node) => node.id")
     press(page, slider, "ArrowRight", "ArrowRight")
     page.click(f"#{panel}-link")
-    driving.until(lambda: page.inner_text(f"#{panel}-status") == "Link copied.")
-    link = page.evaluate("navigator.clipboard.readText()")
-    assert link == page.evaluate("location.href") and f"#at={panel}&" in link
+    driving.until(lambda: page.inner_text(f"#{panel}-status").startswith("Link copied"))
+    link, address = page.evaluate("navigator.clipboard.readText()"), page.evaluate("location.href")
+    # A file has another address elsewhere: its name and the state are copied, with words on how to use them.
+    assert link == address.rpartition("/")[2] and f"#at={panel}&" in link
+    assert "Send the file too" in page.inner_text(f"#{panel}-status")
+    page.click(f"#{panel} details.program summary")
     page.click(f"#{panel}-copy")
     driving.until(lambda: page.inner_text(f"#{panel}-status") == "Program copied.")
     program = page.evaluate("navigator.clipboard.readText()")
     compile(program, "<program>", "exec")
     assert re.search(r"^(from|import) ", program)
-    page.click(f"#{panel} details.program summary")
     driving.until(lambda: page.inner_text(f"#{panel}-python") == program)
     widths = "(node) => [node.scrollWidth, node.clientWidth]"
     needed, there = page.eval_on_selector(f"#{panel} form", widths)
@@ -165,6 +188,7 @@ def test_reset_and_copies(browser, explorer_file, panel):
 def test_without_a_clipboard_the_text_is_shown(browser, explorer_file):
     page = opened(browser, explorer_file)
     page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error('no')); }")
+    page.click(f"#{NAMES[0]} details.program summary")
     page.click(f"#{NAMES[0]}-copy")
     driving.until(lambda: "import " in page.inner_text(f"#{NAMES[0]}-status"))
 

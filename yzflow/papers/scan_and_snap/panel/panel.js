@@ -53,7 +53,7 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
     K: add(rates, { id: "n-classes", ...SLIDERS.K }),
     M: add(rates, { id: "vocab-size", ...SLIDERS.M }),
     end: add(rates, { id: "t-end", ...SLIDERS.end }),
-    unitConstant: w.checkbox(rates, "unit-constant", "leave out Theorem 4’s constant C₀, as the paper’s Fig. 9 does (closed form)", update),
+    unitConstant: w.checkbox(w.byId("transition-constant"), "unit-constant", "leave out Theorem 4’s constant C₀, as the paper’s Fig. 9 does (closed form)", update),
   };
   const tokens = w.byId("transition-tokens");
   TOKENS.forEach((name, i) => {
