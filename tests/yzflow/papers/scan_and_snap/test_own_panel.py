@@ -247,14 +247,70 @@ def test_a_block_of_a_spreadsheet_is_pasted(page):
     assert page.inner_text("#own-wrong").startswith("At least one") is False
     rows = [page.input_value(f"#own-cell-{n}-4") + page.input_value(f"#own-cell-{n}-5") for n in range(3)]
     assert rows == ["10", "70", "00"]
-    _paste(page, "class-0", "x\tq\t2\t1\nx\tq\t-2\t1")
-    assert "“x”" in page.inner_text("#own-wrong") and "it is -2" in page.inner_text("#own-wrong")
     page.click("#own-reset")
     settle(page)
+    before, program = _fields(page), _program(page)
+    _paste(page, "class-0", "x\tq\t2\t1\nx\tq\t-2\t1")
+    said = page.inner_text("#own-wrong")
+    assert "“x”" in said and "it is -2" in said and said.endswith("Nothing was changed.")
+    assert _fields(page) == before and _program(page) == program
+    assert page.locator("#own-table [aria-invalid]").count() == 0
     for field, block in (("cell-2-0", "1\n2"), ("cell-0-5", "1\t2"), ("class-0", "a\nb\nc\nd")):
         _paste(page, field, block)
         assert "reaches beyond the table" in page.inner_text("#own-wrong")
         assert page.input_value("#own-class-0") == "cat" and page.input_value("#own-cell-2-0") == "10"
+
+
+def _fields(page):
+    return page.eval_on_selector_all("#own-table input", "(all) => all.map((one) => [one.id, one.value])")
+
+
+SHEETS = {
+    "tabs": "next token\tQuery\tweight\tthe\tstray\ncat\tsaw\t2\t10\t5\ndog\tsaw\t1\t10\t\n\n",
+    "commas, no weights": "next_token,query,the,stray\r\ncat,saw,10,5\r\ndog,saw,10,\r\n",
+}
+
+
+@pytest.mark.parametrize("name", SHEETS)
+def test_a_sheet_with_its_heads_is_the_new_table(page, name):
+    _paste(page, "cell-1-3", SHEETS[name])
+    assert page.inner_text("#own-wrong") == ""
+    shown = dict(_fields(page))
+    weights = ["2", "1"] if name == "tabs" else ["1", "1"]
+    for n, (own, weight, stray) in enumerate(zip(("cat", "dog"), weights, ("5", "0"), strict=True)):
+        row = [
+            shown[f"own-{field}"] for field in (f"class-{n}", f"query-{n}", f"weight-{n}", f"cell-{n}-0", f"cell-{n}-1")
+        ]
+        assert row == [own, "saw", weight, "10", stray]
+    assert [shown[f"own-token-{n}"] for n in (0, 1)] == ["the", "stray"] and "own-token-2" not in shown
+    assert "for class “cat”" in page.inner_text("#own-summary")
+
+
+@pytest.mark.parametrize(
+    ("sheet", "says"),
+    [
+        (
+            "next_token\tquery\tthe\ncat\tsaw\t1",
+            "A sheet must have 2 to 8 classes and 1 to 12 tokens, but this has 1 and 1.",
+        ),
+        (
+            "next_token\tquery\tthe\ncat\tsaw\t1\ncat\tsaw\t2",
+            "Two classes must have different names, but both are “cat”.",
+        ),
+        ("next_token\tquery\tthe\ncat\tsaw\t1\ndog\tsaw\tx", "How often “the” occurs before “dog” must be a number"),
+        (
+            "next_token\tquery\tweight\tthe\ncat\tsaw\t\t1\ndog\tsaw\t1\t1",
+            "The weight of “cat” must be a number above 0",
+        ),
+    ],
+)
+def test_a_sheet_that_is_refused_leaves_all_as_it_was(page, sheet, says):
+    _write(page, "cell-0-0", "7")
+    before, program = _fields(page), _program(page)
+    _paste(page, "cell-1-3", sheet)
+    said = page.inner_text("#own-wrong")
+    assert said.startswith(says) and said.endswith("Nothing was changed.")
+    assert _fields(page) == before and _program(page) == program
 
 
 def test_a_flow_that_takes_too_long_stops_and_says_so(page):

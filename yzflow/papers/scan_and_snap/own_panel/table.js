@@ -63,15 +63,18 @@ yzflow.classTable = (parent, { id, limits, changed, say }) => {
     return found;
   }
 
+  const sentences = (found) => found.slice(0, 3).map(({ text }) => text).join(" ") + (found.length > 3 ? ` And ${found.length - 3} more fields.` : "");
+
+  let pasting = false; // fields are written one after the other, and count when all are
   function settle() {
+    if (pasting) return;
     const found = problems(draft);
     const wrong = new Set(found.flatMap(({ fields }) => fields));
     for (const field of parent.querySelectorAll("input")) {
       if (wrong.has(field.id)) field.setAttribute("aria-invalid", "true");
       else field.removeAttribute("aria-invalid");
     }
-    const more = found.length > 3 ? ` And ${found.length - 3} more fields.` : "";
-    say(found.length ? `${found.slice(0, 3).map(({ text }) => text).join(" ")}${more} The plots show the last valid table.` : "");
+    say(found.length ? `${sentences(found)} The plots show the last valid table.` : "");
     if (found.length) return;
     table = copy(draft);
     changed();
@@ -119,7 +122,7 @@ yzflow.classTable = (parent, { id, limits, changed, say }) => {
       for (const { counts } of draft.rows) counts.splice(l, 1);
     }))));
     const grid = element("table", { class: "edit" }, element("caption", {}, "How often each token occurs before each next token"), element("thead", {}, head), element("tbody", {}, ...body), element("tfoot", {}, foot));
-    const words = `Only ratios within a row count. The page takes up to ${limits.classes} classes and ${limits.tokens} tokens; blocks of a spreadsheet can be pasted.`;
+    const words = `Only ratios within a row count. The page takes up to ${limits.classes} classes and ${limits.tokens} tokens; a spreadsheet can be pasted, in part or whole with its heads: next_token, query, then tokens.`;
     parent.replaceChildren(
       element("div", { class: "table" }, grid),
       element("div", { class: "actions" },
@@ -192,22 +195,60 @@ yzflow.classTable = (parent, { id, limits, changed, say }) => {
     else if (event.key === "Enter") event.target.blur();
   });
 
+  // A whole sheet has the heads of a file of classes: next_token, query, maybe weight, then tokens. Null for other blocks.
+  function sheet([head, ...lines]) {
+    const [first, second, third] = head.map((text) => text.trim().toLowerCase().replaceAll(" ", "_"));
+    if (first !== "next_token" || second !== "query") return null;
+    const start = third === "weight" ? 3 : 2;
+    const tokens = head.slice(start).map((text) => text.trim());
+    const rows = lines.filter((line) => line.some((text) => text.trim())).map(([name, query = "", ...cells]) => ({
+      name: name.trim(), query: query.trim(), weight: start === 3 ? plain(cells[0] ?? "") : 1, counts: tokens.map((_, l) => plain(cells[l + start - 2] ?? "")),
+    }));
+    return { tokens, rows };
+  }
+
+  // A table in the place of the draft, or what is wrong with it, and the draft as it was.
+  function replace(next, before, where) {
+    const { tokens, rows } = next;
+    const known = new Set(problems(before).map(({ text }) => text));
+    const fits = rows.length >= 2 && rows.length <= limits.classes && tokens.length >= 1 && tokens.length <= limits.tokens;
+    const found = fits
+      ? problems(next).filter(({ text }) => !known.has(text))
+      : [{ text: `A sheet must have 2 to ${limits.classes} classes and 1 to ${limits.tokens} tokens, but this has ${rows.length} and ${tokens.length}.` }];
+    draft = found.length ? before : next;
+    render();
+    document.getElementById(where)?.focus();
+    settle();
+    if (found.length) say(`${sentences(found)} Nothing was changed.`);
+  }
+
   // A block of a spreadsheet goes into the fields from the one with the focus on, names and numbers alike.
   parent.addEventListener("paste", (event) => {
-    const block = event.clipboardData.getData("text/plain").replace(/\r?\n$/, "").split(/\r?\n/).map((line) => line.split("\t"));
+    const lines = event.clipboardData.getData("text/plain").replace(/\r?\n$/, "").split(/\r?\n/);
+    const cells = lines.map((line) => line.split("\t"));
     const place = event.target.closest?.("td");
-    if (!place || (block.length === 1 && block[0].length === 1)) return;
+    if (!place) return;
+    const whole = sheet(cells[0].length > 1 ? cells : lines.map((line) => line.split(",")));
+    if (whole === null && cells.length === 1 && cells[0].length === 1) return;
     event.preventDefault();
-    const rows = [...place.closest("table").rows].slice(place.parentElement.rowIndex);
-    const fields = block.map((line, i) => line.map((_, j) => rows[i]?.cells[place.cellIndex + j]?.querySelector("input")));
-    if (fields.flat().includes(null) || fields.flat().includes(undefined)) {
-      say(`What was pasted, ${block.length} × ${Math.max(...block.map((line) => line.length))}, reaches beyond the table from here: add classes or tokens first. Nothing was changed.`);
+    const before = copy(draft);
+    if (whole !== null) {
+      replace(whole, before, event.target.id);
       return;
     }
+    const rows = [...place.closest("table").rows].slice(place.parentElement.rowIndex);
+    const fields = cells.map((line, i) => line.map((_, j) => rows[i]?.cells[place.cellIndex + j]?.querySelector("input")));
+    if (fields.flat().includes(null) || fields.flat().includes(undefined)) {
+      say(`What was pasted, ${cells.length} × ${Math.max(...cells.map((line) => line.length))}, reaches beyond the table from here: add classes or tokens first. Nothing was changed.`);
+      return;
+    }
+    pasting = true;
     fields.forEach((line, i) => line.forEach((input, j) => {
-      input.value = block[i][j];
+      input.value = cells[i][j];
       input.dispatchEvent(new Event("change"));
     }));
+    pasting = false;
+    replace(draft, before, event.target.id);
   });
 
   return {
