@@ -127,7 +127,7 @@ def test_one_screen_has_forms_labels_margins_numbers_and_how_to_repeat(lemma_4):
         assert part in flat
     assert str(lemma_4.summary) in flat
     for number, (setting, margins) in enumerate(lemma_4.margins.items(), 1):
-        assert f"{number}. {setting}" in flat
+        assert f"{number}. {setting.removeprefix('inside: ')}" in flat
         for condition, margin in margins.items():
             line = next(line for line in text.splitlines() if line.startswith(f"  {condition}  "))
             assert (line.removeprefix(f"  {condition}").split()[number - 1].startswith("(")) is (margin < 1)

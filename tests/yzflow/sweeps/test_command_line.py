@@ -171,7 +171,8 @@ def test_figures_have_numbers_and_names():
     for name in ("99", "figure", "figure99", "save", ""):  # no study has those, either
         with pytest.raises(
             ValueError,
-            match=r"^`NAME` must be the number (of a figure that is drawn|or the name of one figure, such as (.*, ){2}).*but got",
+            match=r"^`NAME` must be the number (of a figure that is drawn|or the name of one figure, such as (.*, ){2})"
+            r".*but got",
         ):
             figures.find(name)
 
