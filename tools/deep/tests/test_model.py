@@ -179,7 +179,7 @@ def test_entropy_of_uniform_attention_is_log_n():
 
 
 @pytest.mark.slow
-@which
+@pytest.mark.parametrize("model", [1, 2])
 def test_gradient_is_that_of_finite_differences(model):
     rng = np.random.default_rng(model)
     shape = (2, LENGTH)
@@ -201,7 +201,7 @@ def test_gradient_is_that_of_finite_differences(model):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("model, eps", [(0, 0.0), (1, 0.0), (0, 0.3), (1, 0.3)])
+@pytest.mark.parametrize("model, eps", [(1, 0.0), (0, 0.3)])
 def test_sequence_by_sequence_is_all_at_once(monkeypatch, model, eps):
     """The loss of large batches, whose gradient is made by hand."""
     data = np.random.default_rng(3).integers(V, size=(2, 3, LENGTH))
@@ -223,11 +223,11 @@ def test_smoothed_targets_are_those_of_optax():
     tokens, targets = np.random.default_rng(3).integers(V, size=(2, 3, LENGTH))
     mask, eps = np.ones((3, LENGTH), dtype=bool), 0.3
     with jax.enable_x64(True):
-        logits = jax.vmap(MODELS[0])(tokens)
+        logits = jax.jit(jax.vmap(MODELS[0]))(tokens)
         soft = optax.smooth_labels(jax.nn.one_hot(targets, V, dtype=logits.dtype), eps)
         expected = optax.softmax_cross_entropy(logits, soft).mean()
         for given_targets in (targets, jax.nn.one_hot(targets, V)):
-            loss = objective.mean_loss(MODELS[0], tokens, given_targets, mask, eps)
+            loss = jax.jit(lambda *data: objective.mean_loss(MODELS[0], *data, mask, eps))(tokens, given_targets)
             assert float(loss) == pytest.approx(float(expected), rel=1e-12)
 
 
@@ -280,11 +280,8 @@ def test_orthogonal_embeddings_give_the_gradient_of_the_layer(joined, U):
 @pytest.mark.parametrize(
     "optimizer, U, eps, tau",
     [
-        ("sgd", None, 0.0, 1.0),
-        ("sgd", embeddings(V + 2), 0.0, 1.0),
-        ("adam", None, 0.0, 1.0),
         ("sgd", embeddings(V + 2), 0.2, 0.5),
-        ("adam", None, 0.2, 2.0),
+        ("adam", None, 0.0, 1.0),
     ],
 )
 def test_orthogonal_embeddings_follow_the_layer_through_training(joined, optimizer, U, eps, tau):
