@@ -3,13 +3,14 @@
 import json
 import shutil
 import subprocess
-import sys
+from unittest.mock import MagicMock
 
+import driving
 import numpy as np
 import pytest
 from click.testing import CliRunner
 from driving import ROOT
-from yzflow_enclose import certificate, claims, manifests
+from yzflow_enclose import certificate, manifests
 
 from yzflow.cli import main
 
@@ -48,10 +49,13 @@ def test_a_hash_is_that_of_another_program(folder):
 
 
 @pytest.mark.slow
-def test_each_change_of_a_folder_is_named(folder):
+def test_each_change_of_a_folder_is_named(folder, tmp_path):
+    """And a link out of the folder is not followed."""
     as_listed = {"lead_shrinks.npz": "as listed, and verified", "signs.npz": "as listed, and verified"}
     assert words(folder) == {**as_listed, "part/notes.txt": "as listed"}
-    (folder / "part" / "notes.txt").write_text("what you think of it")
+    (tmp_path / "outside.txt").write_text("what I think of it")
+    (folder / "part" / "notes.txt").unlink()
+    (folder / "part" / "notes.txt").symlink_to(tmp_path / "outside.txt")
     (folder / "more.txt").write_text("")
     content = bytearray((folder / "signs.npz").read_bytes())
     content[1000] ^= 1
@@ -61,7 +65,7 @@ def test_each_change_of_a_folder_is_named(folder):
     expected = {
         "lead_shrinks.npz": "missing",
         "signs.npz": changed,
-        "part/notes.txt": changed,
+        "part/notes.txt": "missing",
         "more.txt": "not listed",
     }
     assert words(folder) == expected
@@ -100,18 +104,13 @@ def test_what_is_no_manifest_is_refused(folder, change):
 
 
 @pytest.mark.slow
-def test_a_link_out_of_the_folder_is_not_followed(folder, tmp_path):
-    (tmp_path / "outside.txt").write_text("what I think of it")
-    (folder / "part" / "notes.txt").unlink()
-    (folder / "part" / "notes.txt").symlink_to(tmp_path / "outside.txt")
-    assert words(folder)["part/notes.txt"] == "missing"
-
-
-@pytest.mark.slow
-def test_the_example_makes_what_is_published(tmp_path):
-    """The same claims, on this machine; bits of polynomials may be others on another."""
-    subprocess.run([sys.executable, ROOT / "examples" / "certificates.py", "--out", tmp_path], check=True, cwd=tmp_path)
-    assert all(one.good for one in manifests.check(tmp_path / manifests.NAME))
+def test_the_example_makes_what_is_published(tmp_path, monkeypatch):
+    """The same claims, on this machine; bits of polynomials may be others on another. Two of four parts are made."""
+    example = driving.example("certificates")
+    for name in ("signs_in_a_box", "audit"):
+        monkeypatch.setattr(example, name, MagicMock())
+    assert example.main(["--out", str(tmp_path)]) == 0
+    assert [one.path for one in manifests.read(tmp_path / manifests.NAME)] == ["lead_shrinks.npz", "signs.npz"]
     for name in ("lead_shrinks.npz", "signs.npz"):
         published, made = (certificate.read(root / name)[0] for root in (PUBLISHED, tmp_path))
         for part in ("population", "decoder", "eta_y", "eta_z", "t_end", "t_reached"):
@@ -119,9 +118,3 @@ def test_the_example_makes_what_is_published(tmp_path):
         pairs = zip(published["predicates"], made["predicates"], strict=True)
         assert all(a["says"] == b["says"] and a["verdict"] is b["verdict"] for a, b in pairs)
         assert np.allclose(published["errors"], made["errors"], rtol=0.5)
-    published, made = (
-        certificate.read(root / "signs_in_a_box.npz", kinds=(claims.CELL,))[0] for root in (PUBLISHED, tmp_path)
-    )
-    assert published["predicates"] == made["predicates"] and all(one["verdict"] for one in made["predicates"])
-    published, made = (json.loads((root / "audit.json").read_text()) for root in (PUBLISHED, tmp_path))
-    assert made["passed"] and published["trust"].keys() == made["trust"].keys()

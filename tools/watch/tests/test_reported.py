@@ -42,12 +42,7 @@ def same_with_a_recorder(make, **given):
 
 
 @pytest.mark.parametrize(
-    "norm",
-    [
-        torch.nn.utils.parametrizations.weight_norm,
-        torch.nn.utils.parametrizations.orthogonal,
-        torch.nn.utils.parametrizations.spectral_norm,
-    ],
+    "norm", [torch.nn.utils.parametrizations.weight_norm, torch.nn.utils.parametrizations.orthogonal]
 )
 def test_weights_that_are_computed_of_others(norm):
     def normed():

@@ -152,57 +152,6 @@ def test_steps_and_sequences_are_those_of_the_loop(accumulate, n, steps, shared,
     assert facts["matrices"][0]["embedding"]["lr"] == rates[0] and facts["matrices"][0]["key"]["lr"] == rates[1]
 
 
-def test_copies_and_files_of_the_model_have_no_trace_of_the_recorder(tmp_path):
-    model, data = Small(), batches()
-    recorder, optimizer = yz.watch(model, TOKENS), sgd(model.parameters())
-    with recorder:
-        loss_of(model, next(data)).backward()
-        copied = copy.deepcopy(model)
-        torch.save(model, tmp_path / "model.pt")
-        read = torch.load(tmp_path / "model.pt", weights_only=False)
-        for other in (copied, read):
-            loss_of(other, next(data)).backward()
-        optimizer.step()
-    assert recorder.recording.facts["counted"] == BATCH
-    assert b"_Forward" not in (tmp_path / "model.pt").read_bytes()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("whole", "in_place"), [(False, True), (True, False)])
-def test_a_compiled_model_is_followed_in_its_graph(whole, in_place):
-    """Attention that compiles as a whole, and one that does not: the same steps, sequences and gradients."""
-
-    class Plain(Small):
-        def forward(self, tokens):
-            x = self.embedding(tokens)
-            return self.decoder(torch.softmax(x @ x.transpose(1, 2), dim=-1) @ x)
-
-    def attention(model, tokens):
-        x = model.embedding(tokens)
-        return torch.softmax(x @ x.transpose(1, 2), dim=-1)[:, None]
-
-    def logits(model, tokens):
-        x = model.embedding(tokens)
-        return model.decoder(attention(model, tokens)[:, 0] @ x)
-
-    def train(model, data, steps):
-        if in_place:
-            model.compile(backend="eager", fullgraph=whole)
-            called = model
-        else:
-            called = torch.compile(model, backend="eager", fullgraph=whole)
-        with torch.no_grad():
-            loss_of(called, next(data))
-        optimizer = sgd(model.parameters())
-        for batch in itertools.islice(data, steps):
-            optimizer.zero_grad()
-            loss_of(called, batch).backward()
-            optimizer.step()
-
-    facts = recorded(train, model=Plain(), attention=attention, logits=logits).recording.facts
-    assert (facts["steps"], facts["batch"], facts["gradients"]) == (STEPS, BATCH, LEFT)
-
-
 # No step
 
 

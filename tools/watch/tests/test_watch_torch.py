@@ -148,24 +148,6 @@ def test_mixed_precision_is_the_same_to_the_bit_and_looked_at_in_the_precision_o
     assert all(np.array_equal(one, other) for one, other in zip(alone[1], beside[1], strict=True))
 
 
-@pytest.mark.parametrize("compiled_is_watched", [False, True])
-def test_a_compiled_model_is_followed(compiled_is_watched):
-    """Its own code, or torch's without a compiler behind it: the same losses, steps, sequences and attention."""
-    model, plain = small(), small()
-    compiled = torch.compile(model, backend="eager")
-    recorder = yz.watch(compiled if compiled_is_watched else model, TOKENS)
-    beside = yz.watch(plain, TOKENS)
-    losses, weights = train(compiled, watched=recorder)
-    own_losses, own_weights = train(plain, watched=beside)
-    np.testing.assert_allclose(losses, own_losses, rtol=1e-6)
-    for one, other in zip(weights, own_weights, strict=True):
-        np.testing.assert_allclose(one, other, atol=1e-6)
-    assert recorder.recording.facts == beside.recording.facts
-    np.testing.assert_allclose(
-        recorder.recording.dataset["attention"], beside.recording.dataset["attention"], atol=1e-6
-    )
-
-
 def test_attention_is_that_of_the_module():
     model = small()
     model.eval()
