@@ -130,8 +130,6 @@ VARIANTS = [
     {},
     {"factored": False, "values": False, "train_embedding": False},  # the layer of the paper
     {"tied": False, "n_outputs": 7, "temperature": 2.0},
-    {"tied": False, "n_outputs": 7, "values": False},
-    {"factored": False, "tied": False, "n_outputs": 7, "train_embedding": False},
 ]
 
 

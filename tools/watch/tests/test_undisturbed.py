@@ -128,8 +128,11 @@ def in_place(model):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    ("name", "way"),
+    [(name, way) for name in MODELS for way in WAYS
+     if name == "MultiheadAttention" or way == "plain" or (name, way) == ("GPT2", "checkpointed")],
+)  # fmt: skip
 def test_all_that_a_training_leaves_is_the_same_to_the_bit(name, way):
     """Each kind of model, each kind of training; and its steps and sequences are counted."""
     make, looks = MODELS[name]
@@ -158,7 +161,7 @@ def test_a_transformer_of_jax_is_the_same_to_the_bit():
     before = [np.array(one).tobytes() for one in jax.tree.leaves(model) if hasattr(one, "shape")]
     recorder = yz.watch(model, TOKENS)
     with pytest.warns(UserWarning, match="to the last bit: are their weights equal"):
-        for _ in range(3):
+        for _ in range(2):
             recorder.step(model)
     assert [np.array(one).tobytes() for one in jax.tree.leaves(model) if hasattr(one, "shape")] == before
 
@@ -191,16 +194,18 @@ def whole(model, backend):
 
 
 def by_layer(model, backend):
-    layers = model.transformer.h if hasattr(model, "transformer") else [model.attention, model.decoder]
-    for layer in layers:
+    for layer in model.transformer.h:
         layer.compile(backend=backend)
     return model
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("compiled", [wrapped, wrapped_whole, whole, by_layer])
-@pytest.mark.parametrize("name", ["MultiheadAttention", "GPT2"])
+@pytest.mark.parametrize(
+    ("name", "compiled"),
+    [("MultiheadAttention", wrapped), ("MultiheadAttention", wrapped_whole), ("MultiheadAttention", whole),
+     ("GPT2", by_layer)],
+)  # fmt: skip
 def test_compiled_models_are_followed_and_compiled_as_often_as_without_a_recorder(name, compiled):
     make = MODELS[name][0]
 
@@ -213,12 +218,12 @@ def test_compiled_models_are_followed_and_compiled_as_often_as_without_a_recorde
 
     (alone, often, _), (beside, again, recorder) = left(False), left(True)
     assert_same(alone, beside)
-    assert often == again and (often or compiled is by_layer)  # PyTorch's own layers are not compiled alone
+    assert often == again > 0
     assert counted(recorder) == ([0, 1, 2, 3, 4], 28)
-    assert not recorder.recording.facts["gaps"]
     plain = made(make)
     eager = yz.watch(plain, TOKENS)
     train(plain, eager)
+    assert recorder.recording.facts == eager.recording.facts
     seen, own = recorder.recording.dataset, eager.recording.dataset
     np.testing.assert_allclose(seen["attention"], own["attention"], atol=1e-5)
 
@@ -367,28 +372,30 @@ def test_shared_out_weights_are_refused():
         yz.watch(FullyShardedDataParallel(), TOKENS)
 
 
-def in_a_process(rank, world, port, given, answers):
+def in_a_process(rank, world, port, answers):
+    """Trainings of one process: without a recorder, and with one of the wrapper and of the model inside."""
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
     torch.set_num_threads(1)
     torch.distributed.init_process_group("gloo", rank=rank, world_size=world, timeout=timedelta(seconds=60))
-    model = made(lambda: Small(Averages()))
-    together = torch.nn.parallel.DistributedDataParallel(model)
-    recorder = yz.watch({"whole": together, "inside": model}[given], TOKENS) if given and rank == 0 else None
-    left = train(model, recorder, called=together)
-    answers.put((rank, [one.tobytes() for one in left[0]], recorder and recorder.recording.facts))
+    found = []
+    for given in (None, "whole", "inside"):
+        model = made(lambda: Small(Averages()))
+        together = torch.nn.parallel.DistributedDataParallel(model)
+        recorder = yz.watch({"whole": together, "inside": model}[given], TOKENS) if given and rank == 0 else None
+        left = train(model, recorder, called=together)
+        found.append(([one.tobytes() for one in left[0]], recorder and recorder.recording.facts))
+    answers.put((rank, found))
     torch.distributed.destroy_process_group()
 
 
-def together(world, given):
+def together(world):
     """Answers of each process."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     context = torch.multiprocessing.get_context("spawn")
     answers = context.Queue()
-    all_of_them = [
-        context.Process(target=in_a_process, args=(rank, world, port, given, answers)) for rank in range(world)
-    ]
+    all_of_them = [context.Process(target=in_a_process, args=(rank, world, port, answers)) for rank in range(world)]
     for each in all_of_them:
         each.start()
     found = []
@@ -401,12 +408,11 @@ def together(world, given):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("world", [1, 2])
-def test_one_of_several_processes_may_be_recorded(world):
+def test_one_of_several_processes_may_be_recorded():
     """Both the model inside and its wrapper, whose forwards give buffers to the other processes."""
-    alone = together(world, None)
-    assert len(alone) == world
-    for given in ("whole", "inside"):
-        found = together(world, given)
-        assert [one[1] for one in found] == [one[1] for one in alone]
-        assert found[0][2]["processes"] == world and found[0][2]["batch"] == 7
+    answers = together(2)
+    assert [rank for rank, _ in answers] == [0, 1]
+    for rank, ((alone, _), *recorded) in answers:
+        for left, facts in recorded:
+            assert left == alone
+            assert (facts["processes"], facts["batch"]) == (2, 7) if rank == 0 else facts is None
