@@ -25,6 +25,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "sphinx.ext.mathjax",
+    "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
     "findings",
     "letters",
@@ -48,6 +49,10 @@ nb_execution_timeout = 300
 nb_merge_streams = True
 # A word of a shape, such as width, may be the name of an attribute of several classes.
 suppress_warnings = ["config.cache", "ref.python"]
+
+# What is copied has no prompts and no output.
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
 
 napoleon_google_docstring = False
 napoleon_use_ivar = True
