@@ -56,6 +56,13 @@ def test_a_film_of_attention_shows_scan_and_snap(flow):
     assert np.log1p(times[10]) == pytest.approx(np.log1p(300) * 10 / 19, abs=0.2)
 
 
+def test_a_store_takes_no_transition_away(tmp_path):
+    """The command `figure` always has one; t* is said of data that are known."""
+    effort = figures.Effort(quick=True, store=tmp_path / "store")
+    data = figures.moving_attention.data(effort, n_classes=2, vocab_size=50, t_end=100.0)
+    assert "t^*" in figures.moving_attention(data).get_suptitle()
+
+
 def test_the_command_writes_the_film_of_a_run(tmp_path, flow):
     flow.save(tmp_path / "flow.nc")
     out = tmp_path / "film.gif"

@@ -29,7 +29,7 @@ def _contrast(
 ) -> Trajectory:
     classes = SequenceClasses.single_common_token(n_classes, vocab_size, common=common)
     options: dict[str, Any] = {"eta_y": eta_y, "eta_z": eta_z, "t_end": t_end, "decoders": ["full"]}
-    options |= {"n_times": 150 if effort.quick else 400, "store": effort.store, "progress": effort.progress}
+    options |= {"n_times": 150 if effort.quick else 400, "progress": effort.progress}  # a stored flow has lost its call
     return pt.fidelity_flows(classes, **options)["full"]
 
 
