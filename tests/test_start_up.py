@@ -74,19 +74,31 @@ def stub(package) -> dict[str, str]:
     }
 
 
+DEEPER = """
+import yzflow as yz, dynamics, theory
+dynamics.observables.entropy; dynamics.data.text.TextCorpus; dynamics.support.checks.positive
+theory.early; theory.decoder.gamma; theory.statements.Statement
+assert 'Scan and Snap: Theorem 3' in yz.statements.REGISTER
+assert 'figure3' in dir(yz.figures) and yz.figures.figure3.number == 3
+for name in dir(yz):
+    assert all(getattr(yz, name) is getattr(p, name) for p in (dynamics, theory) if name in dir(p)), name
+"""
+EVERY_MODULE = """
+import importlib, pkgutil
+before = {package: dir(package) for package in (dynamics, theory, yz)}
+for package in before:
+    for module in pkgutil.iter_modules(package.__path__, package.__name__ + '.'):
+        importlib.import_module(module.name)
+for package, names in before.items():
+    assert dir(package) == names, set(dir(package)) ^ set(names)
+    print(*names)
+"""
+
+
 @pytest.mark.slow
-def test_public_names_are_those_of_the_stub_and_nothing_else():
+def test_public_names_are_those_of_the_stub_and_a_plain_import_offers_what_lies_deeper():
     # Also after submodules were imported, which Python puts into the package.
-    program = (
-        "import dynamics, theory, yzflow, importlib, pkgutil\n"
-        "before = {package: dir(package) for package in (dynamics, theory, yzflow)}\n"
-        "for package in before:\n"
-        "    for module in pkgutil.iter_modules(package.__path__, package.__name__ + '.'):\n"
-        "        importlib.import_module(module.name)\n"
-        "for package, names in before.items():\n"
-        "    assert dir(package) == names, set(dir(package)) ^ set(names); print(*names)"
-    )
-    for package, line in zip(PACKAGES, python(program).splitlines(), strict=True):
+    for package, line in zip(PACKAGES, python(DEEPER + EVERY_MODULE).splitlines(), strict=True):
         names = set(stub(package)) - (missing() if package is yz else set())
         assert set(line.split()) == set(package.__all__) == names
         with pytest.raises(AttributeError, match="nothing"):
@@ -95,20 +107,6 @@ def test_public_names_are_those_of_the_stub_and_nothing_else():
 
 def test_the_public_face_is_about_fifty_names():
     assert 30 <= len(dir(yz)) <= 56
-
-
-@pytest.mark.slow
-def test_a_plain_import_offers_what_lies_deeper():
-    program = (
-        "import yzflow as yz, dynamics, theory\n"
-        "dynamics.observables.entropy; dynamics.data.text.TextCorpus; dynamics.support.checks.positive\n"
-        "theory.early; theory.decoder.gamma; theory.statements.Statement\n"
-        "assert 'Scan and Snap: Theorem 3' in yz.statements.REGISTER\n"
-        "assert 'figure3' in dir(yz.figures) and yz.figures.figure3.number == 3\n"
-        "for name in dir(yz):\n"
-        "    assert all(getattr(yz, name) is getattr(p, name) for p in (dynamics, theory) if name in dir(p)), name"
-    )
-    python(program)
 
 
 def room_of(name: str) -> str | None:
