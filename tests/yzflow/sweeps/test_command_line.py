@@ -125,13 +125,14 @@ def drawn(folder):
 
 @pytest.mark.slow
 def test_a_figure_in_another_format_simulates_nothing_again(folder, monkeypatch):
-    result = yzflow("figure", 12, "--quick", "--format", "svg", "--out", "drawn", "--json")
+    small = ("figure", 12, "--quick", "--steps", 3, "--out", "drawn")
+    result = yzflow(*small, "--format", "svg", "--json")
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["files"] == ["drawn/figure12.svg"]
     assert drawn(folder / "drawn") == ["figure12.svg"]
     assert len(Store(folder / "drawn" / "store")) == 2 * 4 * 4 * 2  # queries, eta_Z, ratios, seeds
     monkeypatch.setattr("dynamics._engine.sgd.steps.sgd_steps", None)  # it cannot run any more
-    assert yzflow("figure", 12, "--quick", "--format", "png,pdf", "--out", "drawn").exit_code == 0
+    assert yzflow(*small, "--format", "png,pdf").exit_code == 0
     assert drawn(folder / "drawn") == ["figure12.pdf", "figure12.png", "figure12.svg"]
 
 
@@ -156,10 +157,11 @@ def test_kept_trajectories_are_told_apart_and_come_back_as_they_were(folder):
         (sgd, other, {"eta_y": 1.0, "eta_z": 1.0, "steps": 2, "seed": 0}),
         (gradient_flow, small, {"eta_y": 1.0, "eta_z": 1.0, "t_end": 2.0, "decoder": "theory"}),
     ]
+    fresh = [simulate(classes, **arguments).dataset for simulate, classes, arguments in settings]
     for _ in range(2):
-        for simulate, classes, arguments in settings:
+        for (simulate, classes, arguments), expected in zip(settings, fresh, strict=True):
             kept = cache.trajectory(simulate, classes, store=folder / "store", **arguments)
-            xr.testing.assert_identical(kept.dataset, simulate(classes, **arguments).dataset)
+            xr.testing.assert_identical(kept.dataset, expected)
     assert len(list((folder / "store").glob("*.nc"))) == 4 and len(Store(folder / "store")) == 0
 
 

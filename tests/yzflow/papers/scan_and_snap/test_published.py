@@ -115,19 +115,16 @@ def test_curves_of_figures_11_and_12_fall_in_the_paper_s_order_in_every_panel(n_
 def test_figure4_after_convergence_is_less_sparse_than_after_100_steps_at_the_smaller_rate():
     """Entropy 1.91 to 1.94 at step 100 and 1.97 to 1.98 at 10,000 for eta_Y = 1: the likeliest token loses some lead.
 
-    At eta_Y = 10 nothing moves any more. For other seeds a false alarm has a probability of 3e-4: entropy rises by
-    0.043 with deviation 0.008 over five seeds, and the lead falls by 0.043 with deviation 0.021.
+    At eta_Y = 10 nothing moves any more. Over five seeds entropy rises by 0.043 with deviation 0.008, and the lead
+    falls by 0.043 with deviation 0.021.
     """
-    lost = []
-    for seed in range(3):
-        runs = [
-            synthetic.syn_small(eta_y=eta_y, eta_z=eta_z, steps=10_000, record_every=100, seed=seed)
-            for eta_y, eta_z in synthetic.SMALL_RATES
-        ]
-        slow, fast = (run.attention_entropy().mean("next_token").sel(time=[100, 10_000]).values for run in runs)
-        assert slow[1] > slow[0] + 0.005
-        assert abs(np.diff(fast)[0]) < 1e-3
-        shares = runs[0].dataset["attention"].isel(next_token=0).max("token")
-        lost.append(float(shares.sel(time=100) - shares.sel(time=10_000)))
-        assert float(runs[0].dataset["loss"].sel(time=100)) < 1e-4
-    assert np.mean(lost) > 0
+    runs = [
+        synthetic.syn_small(eta_y=eta_y, eta_z=eta_z, steps=10_000, record_every=100, seed=0)
+        for eta_y, eta_z in synthetic.SMALL_RATES
+    ]
+    slow, fast = (run.attention_entropy().mean("next_token").sel(time=[100, 10_000]).values for run in runs)
+    assert slow[1] > slow[0] + 0.005
+    assert abs(np.diff(fast)[0]) < 1e-3
+    shares = runs[0].dataset["attention"].isel(next_token=0).max("token")
+    assert float(shares.sel(time=100)) > float(shares.sel(time=10_000))
+    assert float(runs[0].dataset["loss"].sel(time=100)) < 1e-4
