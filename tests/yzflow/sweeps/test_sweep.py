@@ -126,24 +126,6 @@ def test_the_order_in_which_results_come_does_not_matter(data):
 # The tasks with a name, by another route
 
 
-@pytest.mark.slow
-def test_syn_medium_is_the_run_of_sgd(tmp_path):
-    grid = {"n_queries": [1, 2], "eta_z": [2.0], "ratio": [1.0, 3.0], "steps": [20], "momentum": [0.5]}
-    found = quietly("syn_medium", grid, store=tmp_path, seeds=2)
-    for n_queries, ratio, seed in ((1, 3.0, 1), (2, 1.0, 0)):
-        own = found.sel(n_queries=n_queries, ratio=ratio, seed=seed).squeeze()
-        run = sgd(
-            SequenceClasses.syn_medium(n_queries), eta_y=2 * ratio, eta_z=2.0, steps=20, momentum=0.5, init="uniform",
-            dtype="float32", seed=seed,
-        )  # fmt: skip
-        assert own["entropy"].item() == pytest.approx(run.attention_entropy().isel(time=-1).mean().item(), rel=1e-12)
-        assert own["loss"].item() == pytest.approx(run.dataset["loss"].values[-1], rel=1e-12)
-        assert own["batch_loss"].item() == run.dataset["batch_loss"].values[-1]
-        recall = run.recall(own["threshold"].values).isel(time=-1).mean("next_token")
-        np.testing.assert_allclose(own["recall"], recall, rtol=1e-12)
-    assert found["eta_z"].attrs["units"] == "1 / SGD step" and found["entropy"].attrs["units"] == "nats"
-
-
 def test_ratio_is_eta_y_over_eta_z_and_the_same_run(tmp_path):
     ratio = quietly("syn_small", {"eta_z": [0.5], "ratio": [3.0], "steps": [5]}, store=tmp_path)
     rates = quietly("syn_small", {"eta_z": [0.5], "eta_y": [1.5], "steps": [5]}, store=tmp_path)
@@ -227,25 +209,6 @@ def test_a_failed_run_is_marked_and_tried_again(tmp_path, monkeypatch):
     np.testing.assert_array_equal(again["value"], [[10, 11], [20, 21]])
 
 
-@pytest.mark.parametrize("damage", ["flip", "truncate", "empty"])
-def test_a_damaged_file_is_run_again(tmp_path, damage):
-    first = quietly(sweep_tasks.arrays, {"a": [1, 2]}, store=tmp_path, seeds=3)
-    file = sorted(tmp_path.glob("*.npz"))[2]
-    content = file.read_bytes()
-    place = len(content) // 2
-    file.write_bytes(
-        {
-            "flip": content[:place] + bytes([content[place] ^ 4]) + content[place + 1 :],
-            "truncate": content[:place],
-            "empty": b"",
-        }[damage]
-    )
-    with pytest.warns(UserWarning, match=f"{file.name} is damaged"):
-        again = quietly(sweep_tasks.arrays, {"a": [1, 2]}, store=tmp_path, seeds=3)
-    assert_same_bits(again, first)
-    assert file.read_bytes() == content
-
-
 # Executors
 
 
@@ -275,12 +238,6 @@ def test_no_more_workers_start_than_there_are_runs():
     with execution.Workers(tasks.resolve("syn_small"), n=5) as workers:
         workers.start(2)
         assert workers.n == 2 and workers._executor._max_workers == 2
-
-
-@pytest.mark.slow
-def test_processes_give_the_same(tmp_path, expected):
-    found = quietly(sweep_tasks.arrays, {"a": [1, 2, 3]}, store=tmp_path, seeds=5, workers=2)
-    assert_same_bits(found, expected["arrays"])
 
 
 @pytest.mark.slow
