@@ -91,20 +91,6 @@ def test_the_page_says_what_the_flows_show(name, runs):
     assert said in quoted("docs/index.md"), said
 
 
-def test_the_words_follow_the_flows(runs):
-    inside, outside = SETTINGS["inside"], SETTINGS["contrast"]
-    said = flagship.told(inside, runs["inside"])
-    assert "), attention scans and snaps at t* = 38. The common token's logit falls and those of distinct" in said
-    assert "fastest at t = 38, 38 and 39, and at 10 t* it has 2.4%, 2.3% and 2.9% of that speed" in said
-    assert "is done: most of it comes after t*." in said
-    mixed = flagship.told(outside, runs["contrast"])
-    assert "scans and snaps at t* = 56 in the full flow, not in the theory and modified flow." in mixed
-    assert "fastest at t = 5.6, 5.8 and 50, and" in mixed
-    assert "most of it comes after t* in the full flow, before t* in the theory and modified flow." in mixed
-    alone = flagship.told(outside, {"theory": runs["contrast"]["theory"]})
-    assert "attention does not scan and snap at t* = 56." in alone and "most of it comes before t*." in alone
-
-
 def changed(run, **parts):
     """A trajectory with other data in its place, as far as `told` looks."""
     return type("Changed", (), {"dataset": run.dataset.assign(**parts), "parameters": run.parameters})
