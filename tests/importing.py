@@ -37,12 +37,17 @@ def modules_of(*packages: str) -> list[str]:
     return sorted(found)
 
 
+def source_of(module: str) -> str:
+    """The text of a module."""
+    path = folder_of(package_of(module)).joinpath(*module.split("."))
+    path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    return path.read_text(encoding="utf-8")
+
+
 @functools.cache
 def tree_of(module: str) -> ast.Module:
     """The syntax of a module."""
-    path = folder_of(package_of(module)).joinpath(*module.split("."))
-    path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-    return ast.parse(path.read_text(encoding="utf-8"))
+    return ast.parse(source_of(module))
 
 
 @functools.cache

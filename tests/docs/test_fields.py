@@ -1,6 +1,7 @@
 """The page of fields: what it names is there, a row stands for all that a decoder declares, and tables stay tables."""
 
 import ast
+import functools
 import re
 
 import pytest
@@ -25,6 +26,7 @@ def named(cell):
     return found
 
 
+@functools.cache
 def defined(path):
     """Names that a file defines at its top level."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -61,10 +63,10 @@ def test_a_built_in_decoder_has_a_row_for_all_that_it_declares(name):
     assert {part for part in ("orbits", "step", "lanes", "noise", "kernel", "factors") if part in of} <= set(known)
 
 
+@functools.cache
 def _sources():
-    for package in PACKAGES:
-        for path in sorted((ROOT / package).rglob("*.py")):
-            yield path.relative_to(ROOT).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
+    paths = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
+    return [(path.relative_to(ROOT).as_posix(), ast.parse(path.read_text(encoding="utf-8"))) for path in paths]
 
 
 # Types of plain values, of which no class can be derived that were another field.
