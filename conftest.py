@@ -74,7 +74,6 @@ _NOT_TRACED = ("tests/theory/scan_and_snap/test_proofs.py",)
 _LONGEST = (
     "tests/docs/test_docs.py",
     "tests/test_formal.py",
-    "tests/yzflow/test_faults.py",
     "tests/yzflow/audits/test_audit.py",
     "tools/enclose/tests/test_certified_pages.py",
     "tests/yzflow/test_commands.py",
@@ -100,7 +99,6 @@ _LONGEST = (
     "tools/deep/tests/test_training.py",
     "tools/deep/tests/test_model.py",
     "papers/beyond_scan_and_snap/tests/test_late_times.py",
-    "tests/yzflow/test_open_reruns.py",
 )
 
 

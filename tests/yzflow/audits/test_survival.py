@@ -95,6 +95,7 @@ def test_closed_forms_of_options_hold_where_the_plain_ones_fail(flows, option):
     assert velocity["error"] > 3 * velocity["error_corrected"]
 
 
+@pytest.mark.slow
 def test_momentum_is_a_clock_to_first_order_in_the_rates(monkeypatch):
     """Where the gradient changes little in the ten steps in which velocities settle."""
     errors = []
