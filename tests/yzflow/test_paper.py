@@ -339,7 +339,7 @@ def test_installed_papers_are_found_also_in_processes_and_a_broken_one_is_left_o
             assert papers.left_out() == {"broken_paper": "not today"}
             assert "figure9" in entries() and entries()["figure9"].paper != "Outside"
             assert entries()["outside_figure9"](quick=True).axes
-            found = yz.sweep("squares", {"side": [2, 3]}, store="store", workers=2, progress=False)
+            found = yz.sweep("squares", {"side": [2, 3]}, store="store", workers=1, progress=False)
             assert found["square"].values.ravel().tolist() == [4, 9]
             assert json.loads(found.attrs["code"])["outside_paper"]["version"] == "1.5"
             verdict = yz.check("Outside: Theorem 3")
