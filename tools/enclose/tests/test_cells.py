@@ -247,7 +247,7 @@ def test_a_bound_that_is_too_small_is_not_verified(mistake, monkeypatch):
     name, change = MISTAKES[mistake]
     with monkeypatch.context() as patch:
         patch.setattr(cell_bounds.Bounds, name, change(getattr(cell_bounds.Bounds, name)))
-        found = decide_cell(SMALL, [LEAD], t_end=4.0, degree=2)[1]
+        found = decide_cell(SMALL, [LEAD], t_end=1.0, degree=2)[1]
         assert found.steps and found.verify()
     assert not found.verify()
 

@@ -119,7 +119,7 @@ def test_the_norm_makes_the_jacobian_of_the_full_field_symmetric(data, seed):
 
 
 @pytest.mark.slow
-@settings(max_examples=6)
+@settings(max_examples=4)
 @given(
     st.one_of(copies_of_a_class(), sequence_classes(max_unseen=3).filter(lambda data: data.probabilities.nnz <= 6)),
     st.sampled_from(DECODERS),
@@ -207,7 +207,7 @@ def reduced_slope(state, counts, eta_y, eta_z):
 
 
 @pytest.mark.slow
-@settings(max_examples=3)
+@settings(max_examples=2)
 @given(
     st.floats(0.2, 3.0), st.floats(1.2, 3.0), st.sampled_from([(1.0, 2.0), (0.5, 0.25), (1.5, 1.0)]), st.integers(1, 2)
 )
