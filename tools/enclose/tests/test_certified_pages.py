@@ -178,11 +178,11 @@ def test_in_node_the_checker_says_the_same_and_refuses_changes(packages, kept, t
     for name, content in verifier.parts(packages).items():
         (tmp_path / name).write_bytes(content)
     size = kept.stat().st_size
-    places = (5, 400, size // 3, size // 2, size - 1)
+    places = (5, size // 2)
     wrong = [changed(tmp_path / f"{place}.npz", kept, place) for place in places]
     wrong.append(resealed(tmp_path / "more.npz", kept, too_much))
     cell = Cell(2, 2, distinct=(2.0, 1.0), eta_y=1.0, eta_z=(0.2, 0.22), common=(1.4, 1.5))
-    decide_cell(cell, [(0, 1, -1)], t_end=1.0, degree=2)[1].save(tmp_path / "cell.npz")
+    decide_cell(cell, [(0, 1, -1)], t_end=0.25, degree=1)[1].save(tmp_path / "cell.npz")
     job = tmp_path / "job.json"
     paths = [*map(str, [kept, *wrong, tmp_path / "cell.npz", kept])]
     job.write_text(json.dumps({"wheel": verifier.WHEEL, "checker": certified.checker(), "certificates": paths}))

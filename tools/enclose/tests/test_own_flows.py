@@ -1,6 +1,7 @@
 """A reader's own flow in balls: closed forms and other solvers lie inside, and what is false is refuted."""
 
 import math
+from types import SimpleNamespace
 
 import mpmath
 import numpy as np
@@ -75,9 +76,9 @@ def test_a_rotation_of_unequal_units_is_followed_by_weights():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("delta", "times"), [((1, 0.6, 0.3, 0.1), (0.3, 1.2)), ((-2.0, 1.0), (0.25, 0.6))])
-def test_a_stationary_gradient_is_an_error_function(delta, times):
+def test_a_stationary_gradient_is_an_error_function():
     """sqrt(pi/2) erf(v / sqrt 2) = Delta t, and z = v^2 / 2."""
+    delta, times = (-2.0, 1.0), (0.25, 0.5)
     flow = enclose(Stationary(delta), t_end=max(times), bits=100)
     with mpmath.workdps(70):
         for time in times:
@@ -111,7 +112,7 @@ def test_it_stops_before_a_blow_up_and_says_where():
 @pytest.mark.slow
 def test_a_conserved_quantity_of_several_units():
     """z - (1/2) sum_k v_k^2 is conserved (entry by entry); a wrong factor is refuted."""
-    flow = enclose(Joint([[1.0, -0.5, 0.25], [0.5, 0.75, -1.0]]), t_end=1.0)
+    flow = enclose(Joint([[1.0, -0.5], [0.5, 0.75]]), t_end=0.25)
 
     def drift(at, factor):
         return at.state["z"] - factor * (at.state["v"] ** 2).sum(axis=0)
@@ -257,99 +258,52 @@ def test_without_a_proof_there_is_no_answer(monkeypatch):
     assert not flow.verify() and "is not within its radius" in flow.fault
 
 
-class Wrong:
-    """A base of flows that cannot be enclosed."""
-
-    initial = {"x": np.array([1.0, 2.0])}  # noqa: RUF012
-
-
-class Branch(Wrong):
-    def derivative(self, t, state):
-        return {"x": np.where(state["x"] > 0, -state["x"], 0)}
-
-
-class Kink(Wrong):
-    def derivative(self, t, state):
-        return {"x": abs(state["x"])}
+def wrong(velocity=None, field=None, initial=(1.0, 2.0)):
+    """A flow that cannot be enclosed: its velocity of x, and perhaps a field that says another."""
+    flow = SimpleNamespace(initial={"x": np.array(initial)})
+    if velocity:
+        flow.derivative = lambda t, state: {"x": velocity(t, state["x"])}
+    if field:
+        flow.field = lambda t, state: {"x": field(state["x"])}
+    return flow
 
 
-class Largest(Wrong):
-    def derivative(self, t, state):
-        return {"x": state["x"] - state["x"].max()}
-
-
-class Floats(Wrong):
-    def derivative(self, t, state):
-        out = np.zeros(2)
-        out[0] = state["x"][1]
-        return {"x": out}
-
-
-class Later(Wrong):
-    def derivative(self, t, state):
-        return {"x": -state["x"] if t < 1 else state["x"]}
-
-
-class Differs(Wrong):
-    def derivative(self, t, state):
-        return {"x": -state["x"]}
-
-    def field(self, t, state):
-        return {"x": state["x"]}
-
-
-class DiffersElsewhere(Wrong):
-    """Equal at the start alone."""
-
-    initial = {"x": 0.0}  # noqa: RUF012
-
-    def derivative(self, t, state):
-        return {"x": 1 - state["x"]}
-
-    def field(self, t, state):
-        return {"x": 1 + state["x"]}
-
-
-class Undefined(Wrong):
-    def derivative(self, t, state):
-        return {"x": np.log(state["x"] - 1)}
-
-
-class Shape(Wrong):
-    def derivative(self, t, state):
-        return {"x": state["x"][:1]}
-
-
-class Names(Wrong):
-    def derivative(self, t, state):
-        return {"y": state["x"]}
-
-
-class Text(Wrong):
-    def derivative(self, t, state):
-        return {"x": ["a", "b"]}
+def of_floats(t, x):
+    out = np.zeros(2)
+    out[0] = x[1]
+    return out
 
 
 @pytest.mark.parametrize(
     ("flow", "message"),
     [
-        (Branch, "a comparison has a kink or a jump"),
-        (Kink, "abs has a kink or a jump"),
-        (Largest, "a comparison has a kink or a jump"),
-        (Floats, r"make arrays with np\.zeros_like"),
-        (Later, "a comparison has a kink or a jump"),
-        (Differs, r"`flow` must have a `field` that equals its `derivative`, -1 for x\[0\] at t = 0 and .*, but got 1"),
-        (DiffersElsewhere, "`flow` must have a `field` that equals its `derivative`"),
-        (Undefined, "`flow` must have a finite field at its start, but got log is not defined on 0"),
-        (Shape, r"`field` must return `x` in the shape \(2,\), but got \(1,\)"),
-        (Names, "`field` must return a mapping with the names x, but got y"),
-        (Text, "`field` must be computed with .* but got an entry of type str"),
-        (Wrong, r"`flow` must have `initial`, and a method `field\(t, state\)` or `derivative\(t, state\)`, but got"),
+        (wrong(lambda t, x: np.where(x > 0, -x, 0)), "a comparison has a kink or a jump"),
+        (wrong(lambda t, x: abs(x)), "abs has a kink or a jump"),
+        (wrong(lambda t, x: x - x.max()), "a comparison has a kink or a jump"),
+        (wrong(lambda t, x: -x if t < 1 else x), "a comparison has a kink or a jump"),
+        (wrong(of_floats), r"make arrays with np\.zeros_like"),
+        (
+            wrong(lambda t, x: -x, lambda x: x),
+            r"`flow` must have a `field` that equals its `derivative`, -1 for x\[0\] at t = 0 and .*, but got 1",
+        ),
+        # Equal at the start alone.
+        (wrong(lambda t, x: 1 - x, lambda x: 1 + x, 0.0), "`flow` must have a `field` that equals its `derivative`"),
+        (
+            wrong(lambda t, x: np.log(x - 1)),
+            "`flow` must have a finite field at its start, but got log is not defined on 0",
+        ),
+        (wrong(lambda t, x: x[:1]), r"`field` must return `x` in the shape \(2,\), but got \(1,\)"),
+        (wrong(lambda t, x: ["a", "b"]), "`field` must be computed with .* but got an entry of type str"),
+        (
+            SimpleNamespace(initial={"x": 1.0}, derivative=lambda t, state: {"y": state["x"]}),
+            "`field` must return a mapping with the names x, but got y",
+        ),
+        (wrong(), r"`flow` must have `initial`, and a method `field\(t, state\)` or `derivative\(t, state\)`, but got"),
     ],
 )
 def test_what_has_no_power_series_is_refused(flow, message):
     with pytest.raises(ValueError, match=message):
-        enclose(flow(), t_end=1.0)
+        enclose(flow, t_end=1.0)
 
 
 @pytest.mark.parametrize(
