@@ -20,6 +20,7 @@ from theory.statements import Clause, Source, Statement
 from theory.trust import Label, Trust, weakest
 from yzflow.audits import campaign_table, formulas
 from yzflow.audits.enclosing import EnclosedFlow
+from yzflow.audits.headlines import headline
 from yzflow.audits.outcomes import COLUMNS, Absent, Column, four_columns
 from yzflow.audits.rendered import as_json, columns, html_table
 from yzflow.audits.verdicts import Row, verdict_rows
@@ -319,8 +320,27 @@ code { font-size: 0.9em; overflow-wrap: anywhere }
 img { max-width: 100%; background: white }
 .formula svg { max-width: calc(100% - 1.5rem); margin: 0.3rem 1.5rem 0.3rem 0 }
 .bad { font-weight: bold }
-h2 { margin-top: 2.5rem }
+summary { padding: 0.15rem 0 }
+h2 { display: inline; font-size: 1rem }
+details[open] { border-bottom: 1px solid #8886; margin-bottom: 1rem }
 """
+# Hidden until the script shows it; a row of details has all words of its statement, which folded text would hide.
+_FILTER = (
+    "<p id=filter hidden><label>Show only what has the words <input type=search></label> <span role=status></span></p>"
+)
+_SCRIPT = """<script>
+(() => {
+  const rows = [...document.querySelectorAll("body > details:not(.flows)")];
+  const texts = rows.map((row) => row.textContent.toLowerCase());
+  const filter = document.getElementById("filter");
+  filter.hidden = false;
+  filter.querySelector("input").addEventListener("input", (event) => {
+    const words = event.target.value.toLowerCase().split(/\\s+/);
+    rows.forEach((row, i) => { row.hidden = !words.every((word) => texts[i].includes(word)); });
+    filter.querySelector("span").textContent = `${rows.filter((row) => !row.hidden).length} of ${rows.length}`;
+  });
+})();
+</script>"""
 
 
 def _page(report: AuditReport) -> str:
@@ -334,30 +354,41 @@ def _page(report: AuditReport) -> str:
     ]
     if report.enclosed:
         flows = "".join(f"<li>{escape(f'{flow.setting}, {flow.level}: {flow.words}')}" for flow in report.enclosed)
-        parts.append(f"<p>{escape(report.decided())}</p><details><summary>Enclosed flows</summary><ul>{flows}</ul>")
+        parts.append(
+            f"<p>{escape(report.decided())}</p><details class=flows><summary>Enclosed flows</summary><ul>{flows}</ul>"
+        )
         parts.append("</details>")
-    for statement in report.statements:
-        parts.append(f"<h2>{escape(statement.id)}. {escape(statement.title)}</h2><p>{escape(statement.text)}</p>")
-        parts += [f"<p class=formula>{name}: {formulas.as_html(formula)}</p>" for name, formula in statement.forms]
-        parts += [f"<p>{escape(sentence)}</p>" for sentence in assumed(statement)]
-        errata = [f"<p>{erratum.label}: {escape(erratum)}</p>" for erratum in statement.errata]
-        parts += errata or [f"<p>{_no_erratum(statement)}</p>"]
-        if campaigns := campaign_table.tried(statement):
-            parts.append(f"<p>Tried inside all assumptions: {escape(campaign_table.words(campaigns))}.</p>")
-        parts.append(f"<p>Summary: {escape(str(report.summary(statement)))}.</p><p>Rests on:</p><ul>")
-        for clause in statement.clauses:
-            if clause.formula:
-                parts.append(f"<li class=formula>{escape(clause.name)}: {formulas.as_html(clause.formula)}")
-            parts += [f"<li>{escape(str(label))}" for label in report.labels_of(statement, clause)]
-        parts.append("</ul>")
-        rows = [row for row in report.table if row.statement == statement.id]
-        if rows:
-            parts.append(_plot(report, statement.id))
-            names = ["check", "level", "setting", "assumptions", statement.source.short, "corrected", "expected"]
-            names += ["verdict", "in balls"] if report.enclosed else ["verdict"]
-            cells = [_cells(row, balls=bool(report.enclosed)) for row in rows]
-            parts.append(html_table(names, cells, "One row for each setting", bad=[row.alarming for row in rows]))
+    parts += [_FILTER, *(_folded(report, statement) for statement in report.statements), _SCRIPT]
     return "\n".join(parts) + "\n</html>\n"
+
+
+def _folded(report: AuditReport, statement: Statement) -> str:
+    """A statement's verdict in a sentence, which unfolds to its forms, errata, grounds and table."""
+    escape = html.escape
+    rows = [row for row in report.table if row.statement == statement.id]
+    said = headline(report.columns(statement))
+    bad = " class=bad" * (any(row.alarming for row in rows) or bool(report.proofs.get(statement.id)))
+    title = f"{escape(statement.id)}. {escape(statement.title)}"
+    parts = [f"<details><summary{bad}><h2>{title}</h2> {escape(said)}</summary><p>{escape(statement.text)}</p>"]
+    parts += [f"<p class=formula>{name}: {formulas.as_html(formula)}</p>" for name, formula in statement.forms]
+    parts += [f"<p>{escape(sentence)}</p>" for sentence in assumed(statement)]
+    errata = [f"<p>{erratum.label}: {escape(erratum)}</p>" for erratum in statement.errata]
+    parts += errata or [f"<p>{_no_erratum(statement)}</p>"]
+    if campaigns := campaign_table.tried(statement):
+        parts.append(f"<p>Tried inside all assumptions: {escape(campaign_table.words(campaigns))}.</p>")
+    parts.append(f"<p>Summary: {escape(str(report.summary(statement)))}.</p><p>Rests on:</p><ul>")
+    for clause in statement.clauses:
+        if clause.formula:
+            parts.append(f"<li class=formula>{escape(clause.name)}: {formulas.as_html(clause.formula)}")
+        parts += [f"<li>{escape(str(label))}" for label in report.labels_of(statement, clause)]
+    parts.append("</ul>")
+    if rows:
+        parts.append(_plot(report, statement.id))
+        names = ["check", "simulation", "setting", "assumptions", statement.source.short, "corrected", "expected"]
+        names += ["verdict", "in balls"] if report.enclosed else ["verdict"]
+        cells = [_cells(row, balls=bool(report.enclosed)) for row in rows]
+        parts.append(html_table(names, cells, "One row for each setting", bad=[row.alarming for row in rows]))
+    return "\n".join([*parts, "</details>"])
 
 
 def _plot(report: AuditReport, statement: str) -> str:

@@ -20,6 +20,7 @@ from theory.symbolic import Derivation
 from theory.values import find
 from yzflow import cli
 from yzflow.audits import audit, verdicts
+from yzflow.audits.report import AuditReport
 from yzflow.audits.verdicts import Verdict
 from yzflow.values.marks import bare
 
@@ -233,6 +234,22 @@ def test_json_and_html_hold_every_row(report, tmp_path):
     assert page.count("<img ") == sum(bool(s.checks) for s in report.statements)
     for statement in report.statements:
         assert f"{statement.id}. " in page
+
+
+@pytest.mark.slow
+def test_the_page_of_the_audit_is_a_few_screens_and_is_filtered(browser, tmp_path):
+    lemma = statements.REGISTER["Scan and Snap: Lemma 8"]
+    register = (lemma, *[one for one in statements.REGISTER.values() if one is not lemma][::12])
+    AuditReport([], register, {}).to_html(tmp_path / "audit.html")
+    page = browser(tmp_path / "audit.html")
+    rows = page.locator("details")
+    assert rows.count() == len(register) and page.evaluate("document.body.scrollHeight") < 400 + 60 * len(register)
+    page.fill("#filter input", "lemma 8")
+    shown = [text for text in page.locator("summary:visible").all_inner_texts() if text]
+    assert 0 < len(shown) < len(register) / 2 and any("Scan and Snap: Lemma 8" in text for text in shown)
+    assert page.inner_text("#filter [role=status]") == f"{len(shown)} of {len(register)}"
+    page.click("summary:visible")
+    assert page.locator("details[open]").count() == 1
 
 
 @pytest.mark.slow
