@@ -41,7 +41,7 @@ _HIDDEN = re.compile(
 _KINDS = re.compile(
     r"(?m)^(?:#+ |\s*)\d+\. "
     r"|\((?:\d+(?:\s*(?:,|to|and|-)\s*\d+)*)\)"
-    r"|(?:Theorem|Lemma|Corollar(?:y|ie)|Remark|Assumption|[Ff]igure|[Ss]ection|[Ff]inding|Table|[Ee]quation|[Qq]uestion"
+    r"|(?:Theorem|Lemma|Corollar(?:y|ie)|Remark|Assumption|[Ff]igure|[Ss]ection|[Ff]inding|Table|Equation|equation|Question|question"
     r"|Proposition|Definition|[Pp]art|panel|level)s? \(?\d+(?:\.\d+)*(?:\s?\([a-z]\))*\)?"
     r"(?:(?:,| and| to|, and)\s\(?\d+(?:\.\d+)*\)?(?:\s?\([a-z]\))*)*"
     r"|Figs?\. \d+|arXiv \d{4}\.\d{4,5}|Python \d\.\d+|\d-layer|\b[1-3]D\b"
