@@ -166,7 +166,7 @@ def test_a_proof_of_some_clauses_is_not_called_one_of_all():
     clauses = (Clause("first", "x", prove=prove, checks=(own,)), Clause("second", "y", argued=("so",)))
     some = Statement(PAPER, "Theorem 0", "Growth", "It grows.", "x", corrected="y", clauses=clauses)
     proof = (Label(Trust.PROVED, clause="first"),)
-    assert headline(four_columns(some, [row(own)], proof)).endswith("it held and is proved in 1 of 2 clauses.")
+    assert headline(four_columns(some, [row(own)], proof)).endswith("it held and is proved in 1 of 2 parts.")
     both = (*proof, Label(Trust.PROVED, clause="second"))
     assert headline(four_columns(some, [row(own)], both)).endswith("it held and is proved.")
 
