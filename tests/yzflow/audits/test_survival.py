@@ -10,7 +10,7 @@ import pytest
 import survival_page
 import xarray as xr
 from driving import ROOT
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from dynamics import IntegrationError, SequenceClasses
@@ -248,6 +248,7 @@ def test_a_sentence_for_each_option_counts_the_cells(table):
         assert (f"; {rest} more do" in sentence) == (rest > 0)
 
 
+@example(0.05004, 0.05, Fate.FAILS, 0)
 @given(st.floats(0, 1), st.floats(0, 1), st.sampled_from(Fate), st.integers(0, 9))
 def test_no_number_is_once_said_to_hold_and_once_to_fail(error, tolerance, fate, votes):
     """In one row, with one tolerance; votes of runs are shown in place of a median, and a time in place of an error."""
