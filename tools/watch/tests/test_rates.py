@@ -1,5 +1,7 @@
 """Effective rates of Y and Z, against what one small plain step on a model's own weights moves."""
 
+import functools
+
 import numpy as np
 import pytest
 from yzflow_watch.kinds_of_models import adapter_of
@@ -148,25 +150,22 @@ def test_rates_of_our_transformers_are_what_a_step_moves(variant):
             model = equinox.tree_at(lambda one: one.decoder, model, twinned(rng).T)
         [[matrices]] = adapter_of(model).matrices(model, np.array([[0, 1, 2]]))
 
-        def change(quantity):
-            slopes = jax.grad(quantity)(model)
+        @functools.partial(jax.jit, static_argnums=0)
+        def change(quantity, first, second):
+            slopes = jax.grad(quantity)(model, first, second)
             still = np.zeros((7, 1)) if not a.train_embedding else (np.arange(7) != NOTHING)[:, None]
             slopes = equinox.tree_at(lambda one: one.embedding, slopes, slopes.embedding * still)
             after = jax.tree.map(lambda one, slope: one + STEP * slope, model, slopes)
-            return float(quantity(after) - quantity(model)) / STEP
+            return (quantity(after, first, second) - quantity(model, first, second)) / STEP
 
-        def z(query, token):
-            def found(model):
-                logs = jax.numpy.log(model.hidden(np.array([token, NOTHING, query]))[1][0, 0, -1])
-                return logs[0] - logs[1]
+        def z(model, query, token):
+            logs = jax.numpy.log(model.hidden(jax.numpy.stack([token, NOTHING, query]))[1][0, 0, -1])
+            return logs[0] - logs[1]
 
-            return found
+        def y(model, token, following):
+            return model(token[None])[0, following]
 
-        def y(token, following):
-            return lambda model: model(np.array([token]))[0, following]
-
-        of_z = np.mean([change(z(i, j)) for i in FIRST for j in TWINS])
-        of_y = np.mean([change(y(i, n)) for i in FIRST for n in TWINS])
+        of_z, of_y = (np.mean([float(change(one, i, j)) for i in FIRST for j in TWINS]) for one in (z, y))
     assert induced(matrices, 1.0, np.array(FIRST), np.array(FIRST))[1] == pytest.approx(of_z, rel=1e-5)
     assert induced(matrices, 1.0, np.array(FIRST), np.array(TWINS))[0] == pytest.approx(of_y, rel=1e-5)
 
