@@ -9,7 +9,7 @@ numbers (`fields.orbits`):
 - a distinct token's at its own next token (p), at that of another class (q), at one that never occurs (r).
 
 The method is DOP853 with scipy's step sizes, error norm and interpolant, so a member takes the steps of `gradient_flow`
-unless that is stiff. `LANES` members go side by side, each with its own time, step and error. Numbers of all lanes form
+where that is reduced and not stiff. `LANES` members go side by side, each with its own time, step and error. Numbers of all lanes form
 a row, and one field computes with rows (`_engine.lane_field`, `backend.lanes`). When a member ends, its lane takes the
 next. Steps with outputs, or with a possible largest speed, are collected until there is one for each lane. The results
 of a member do not depend on the other members.

@@ -24,6 +24,8 @@ from dynamics.ensemble import RECORDS
 from theory import attention, decoder
 from yzflow.testing import GRAMMAR
 
+# The lanes integrate reduced flows, whose steps are compared.
+pytestmark = pytest.mark.usefixtures("few_classes_reduced")
 DECODERS = ("full", "modified", "theory")
 TIGHT = {"rtol": 1e-12, "atol": 1e-14}
 

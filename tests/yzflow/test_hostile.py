@@ -85,7 +85,8 @@ def calls(tmp_path_factory):
             axes = matplotlib.figure.Figure().subplots()
             drawing = {"ax": axes, "style": {"lines.linewidth": 2.0}}
             trajectory = {"eta_y": 0.1, "eta_z": 0.1, "steps": 1}
-            sgd(classes, **trajectory).save("run.nc")
+            run = sgd(classes, **trajectory)
+            run.save("run.nc")
             yield {
                 "sweeps.sweep.sweep": (yzflow.sweep, swept | {"executor": pool, "workers": None}),
                 "load_sweep": (sweep.load_sweep, {"path": "sweep.nc"}),
@@ -137,6 +138,9 @@ def calls(tmp_path_factory):
                 "figures.registry.Entry": (registry.Entry, {
                     name: value for name, value in vars(entry).items() if name != "__signature__"
                 } | {"compute": entry.compute, "claims": None}),
+                "figures.registry.Entry.film": (figures.find("moving_attention").film, {
+                    "path": "film.gif", "data": run, "seconds": 0.2, "fps": 5, "quick": True, "store": None,
+                    "progress": False}),
                 "figures.registry.draw": (figures.draw, {"name": entry.name, "stem": "drawn"}),
                 "paper.Paper": (yzflow.Paper, parts()),
                 "paper.register": (yzflow.register, {"paper": next(iter(yzflow.papers().values()))}),

@@ -389,7 +389,7 @@ def test_a_simulation_that_diverges_exits_1(tmp_path):
         (["sgd", "--data", "text"], "`--data` must be a file that exists, or the name of a data set, but got 'text'"),
         (["flow", "--classes", "1"], "`n_classes` must be at least 2, but got 1"),
         (["flow", "--t-end", "1", "--out", "missing/flow.nc"], "missing"),
-        (["figure", "99"], "`NAME` must be the number or the name of one figure, such as "),
+        (["figure", "99"], "`NAME` must be the number of a figure that is drawn here: "),
         (["figure", "9", "--format", "png,gif"], "`--format` must be one of 'png', 'pdf', 'svg', but got 'gif'"),
     ],
 )
