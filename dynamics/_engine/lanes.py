@@ -9,10 +9,10 @@ numbers (`fields.orbits`):
 - a distinct token's at its own next token (p), at that of another class (q), at one that never occurs (r).
 
 The method is DOP853 with scipy's step sizes, error norm and interpolant, so a member takes the steps of `gradient_flow`
-where that is reduced and not stiff. `LANES` members go side by side, each with its own time, step and error. Numbers of all lanes form
-a row, and one field computes with rows (`_engine.lane_field`, `backend.lanes`). When a member ends, its lane takes the
-next. Steps with outputs, or with a possible largest speed, are collected until there is one for each lane. The results
-of a member do not depend on the other members.
+where that is reduced and not stiff. `LANES` members go side by side, each with its own time, step and error. Numbers of
+all lanes form a row, and one field computes with rows (`_engine.lane_field`, `backend.lanes`). When a member ends, its
+lane takes the next. Steps with outputs, or with a possible largest speed, are collected until there is one for each
+lane. The results of a member do not depend on the other members.
 
 Measured on 2000 full flows (K 2 to 50, M 100 to 100,000, rates over two decades, rtol 1e-8, t = 10,000; processor time
 of one core): 0.10 ms a flow, 3.5 times less than one after the other by the same scheme. docs/benchmarks.md has the

@@ -139,7 +139,7 @@ def test_a_formula_stands_beside_the_printed_one_with_its_definitions():
     (theorem,) = (one for one in LEMMA_11.checked if one.theorem == "lemma11_growth")
     shown = section.item(LEMMA_11, theorem)
     printed, clause, checked = re.findall("<span class='soft'>(.*?)</span>(<svg.*?)</div>", shown)
-    assert (printed[0], clause[0], checked[0]) == ("Printed", "Clause: (61), growth", "Checked by the kernel")
+    assert (printed[0], clause[0], checked[0]) == ("Printed", "Part: (61), growth", "Checked by the kernel")
     titles = [" ".join(re.findall("<title>(.*?)</title>", one[1])) for one in (printed, clause, checked)]
     assert r"\lesssim" in titles[0] and r"\lesssim" not in titles[1]
     assert r"|h(N_n) - h(\bar N)| \le h(\bar N)\,\frac{\Delta}{\bar N}" in titles[2]

@@ -176,7 +176,7 @@ def test_time_left_is_said_once_two_paces_agree_and_does_not_jump(monkeypatch):
         "80 s left",
         "80 s left",
         "74 s left",
-        "56 s left",
+        "57 s left",
     ]
 
 
