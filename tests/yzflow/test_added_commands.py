@@ -58,7 +58,7 @@ def test_a_broken_command_is_left_out_with_a_warning(added):
 def test_a_name_of_ours_cannot_be_taken(added):
     added(audit=f"{__name__}:hello")
     listed = run("audit", "--help")
-    assert "register" in listed.stdout and "hello" not in listed.stdout
+    assert "proofs and simulations" in listed.stdout and "hello" not in listed.stdout
     assert "audit" not in cli._added()
     added(audit=f"{__name__}:hello")
     ended = run("nothing")
