@@ -10,6 +10,8 @@ import re
 import sys
 from pathlib import Path
 
+from yzflow.values.marks import bare
+
 DOCS = Path(__file__).parents[1]
 PAGES = ("tutorial", "teaching", "lesson", "figure_style")
 STUDENTS = "lesson"
@@ -63,7 +65,7 @@ def for_students(folder: Path = GENERATED) -> Path:
 
 
 def _save(path: Path, text: str) -> None:
-    path.write_text(json.dumps(as_notebook(text), indent=1) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(as_notebook(bare(text)), indent=1) + "\n", encoding="utf-8")
 
 
 def write(folder: Path) -> list[Path]:

@@ -423,7 +423,7 @@ def test_marks_go_and_code_stays():
         "| n | share of 3 | |",
         "| 1 | 33% | <b>3e-1</b> |",
     ]
-    assert bare(SOURCE).endswith('9.25."""') and bare("a 2<!--=x-->") == "a 2"
+    assert bare(SOURCE).endswith('9.25."""\n') and bare("a 2<!--=x-->") == "a 2"
 
 
 def test_only_finite_plain_numbers_are_stored():

@@ -87,4 +87,10 @@ def _part(number: Any, name: str) -> Any:
 
 def bare(text: str) -> str:
     """``text`` without its marks, as a reader sees it; code stays as it is."""
-    return MARK.sub(lambda match: match[0] if match["fence"] or match["tick"] else "", text)
+
+    def shown(match: re.Match[str]) -> str:
+        if match["fence"] or match["tick"]:
+            return match[0]
+        return "\n" if match["block"] is not None else ""
+
+    return MARK.sub(shown, text)
