@@ -147,6 +147,20 @@ def test_a_page_that_is_right_has_no_faults(clone):
         ("17.5 8 9 (a test)", "17.5 8 9", 23, "a line is `typed: numbers (reason)`"),
         ("17.5 8 9 (", "17.5 8 nine (", 23, "a line is `typed: numbers (reason)`"),
         ("`9<", "9<", 4, "code"),
+        (" 7.1<", " \u22127.1<", 1, "circles.disc.area is '7.1'"),
+        ("words three<", "words twenty-three<", 3, "is 'three'"),
+        ("large: discs", "large:discs", 21, "a line is `assert: premise: words`"),
+        ("large: discs are small", "large:", 21, "a line is `assert: premise: words`"),
+        ("not 8", "discs are small", 21, "'discs are small' stands 2 times"),
+        ("<!-- numbers", "<!--numbers", 15, "no whole mark"),
+        ("<!--=area-->", "<!-- =area-->", 1, "no whole mark"),
+        ("A typed", "A ` and 6, ", 13, "6: a number without a key"),
+        ("A typed", "6.\n\n`\n\nA typed", 13, "6: a number without a key"),
+        ("Theorem 3 of", "Theorem 3, 60 of", 13, "60: a number without a key"),
+        ("A typed", "A\n60. typed", 14, "60: a number without a key"),
+        ("A typed", "    ```\n 6\n\n    ```\n\n4.6 ` A", 18, "4.6: a number without a key"),
+        ("A typed", "A .05 of", 13, ".05: a number without a key"),
+        ("A typed", "A share, 60x as", 13, "60x: a number without a key"),
     ],
 )
 def test_what_is_wrong_in_a_page_is_noticed_in_its_line(clone, old, new, line, told):
@@ -172,6 +186,12 @@ def test_what_is_wrong_in_a_page_is_noticed_in_its_line(clone, old, new, line, t
         "n == 3",
         "circles.disc.n is 3",
         "circles.disc.mean.__class__ == 1",
+        "circles.disc.mean != 1",
+        "circles.disc.rows == circles.disc.rows",
+        "circles.disc.large < 1",
+        "circles.disc.large != 1",
+        "1 < 2",
+        '"a" == "a"',
         "1 <",
         "",
     ],
@@ -223,6 +243,12 @@ def test_what_differs_by_rounding_alone_stays_stored(clone):
     records["disc"]["values"]["area"] *= 1 + 1e-8
     path.write_text(json.dumps(records))
     assert faults(clone) == [] and write_rooms(clone) == []
+
+
+def test_a_table_may_be_the_last_line_of_a_page(clone):
+    page = clone / "docs" / "page.md"
+    page.write_text("<!--table circles.disc.rows | {n} |-->\n| n |\n|---|\n| 1 |\n| 2 |\n| 3 |")
+    assert faults(clone) == [] and write_pages(clone) == []
 
 
 def test_a_number_that_becomes_true_or_false_is_stored(clone):

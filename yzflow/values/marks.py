@@ -16,8 +16,11 @@ from dynamics.support import checks
 
 __all__ = ["CODE", "MARK", "SMALL", "as_text", "bare"]
 
-# Code is matched first, so that a mark in code is shown as it is.
-CODE = r"^(?P<fence>`{3,}|:{3,}\{code|~{3,}).*?^(?P=fence)[`~:]*$|(?P<tick>`+)(?!`).*?(?<!`)(?P=tick)(?!`)"
+# Code is matched first, so that a mark in code is shown as it is; between ticks it ends with the paragraph.
+CODE = (
+    r"^ *(?P<fence>`{3,}|:{3,}\{code|~{3,}).*?^ *(?P=fence)[`~:]*$"
+    r"|(?P<tick>`+)(?!`)(?:(?!\n\n).)*?(?<!`)(?P=tick)(?!`)"
+)
 # The block of a module stands in comments.
 MARK = re.compile(
     rf"(?ms){CODE}"

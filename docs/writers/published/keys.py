@@ -28,24 +28,24 @@ Find: TypeAlias = Callable[[str], Any]
 Problem: TypeAlias = tuple[int, str, str]  # line, key, what is wrong
 
 # A sign belongs to a number, but after a letter, a digit or a mark.
-_DIGITS = r"(?:(?<!-->)[-+])?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?%?"
-NUMBER = re.compile(rf"(?<![\w.]){_DIGITS}(?!\w)")
+_DIGITS = r"(?:(?<!-->)[-+\N{MINUS SIGN}])?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?%?"
+NUMBER = re.compile(rf"(?<![\w.])(?:{_DIGITS}(?:x|m?s|[kMG]B)?|(?<!:)\.\d+%?)(?!\w)")
 _WHOLE = r"(?<![\w.])(?<!\d,)"
 _GOES_ON = re.compile(r"[\w%]|[.,]\d")
-_TABLE = re.compile(r"[^\n]*\n[^\n]*\n(?P<body>(?:\|[^\n]*\n)*)")  # a head, its rule, the rows
+_TABLE = re.compile(r"[^\n]*\n[^\n]*\n(?P<body>(?:\|[^\n]*(?:\n|\Z))*)")  # a head, its rule, the rows
 _HIDDEN = re.compile(
     rf"(?ms){CODE}|<!--.*?-->|\$\$.*?\$\$|\$[^$\n]+\$|\]\([^)\s]*\)|\]\[[^\]]*\]"
     r"|^\[[^\]]+\]: .*?$|^\([\w-]+\)=$|^:[\w-]+:.*?$|</?[A-Za-z][^>\n]*>"
 )
 # Numbers that are no results: of headings and items of lists, of what is cited, of formulas; versions; zero and one.
 _KINDS = re.compile(
-    r"(?m)^(?:#+ |\s*)\d+\. "
+    r"(?m)^(?:#+ \d+|[ \t]*\d)\. "
     r"|\((?:\d+(?:\s*(?:,|to|and|-)\s*\d+)*)\)"
     r"|(?:Theorem|Lemma|Corollar(?:y|ie)|Remark|Assumption|[Ff]igure|[Ss]ection|[Ff]inding|Table|Equation|equation|Question|question"
-    r"|Proposition|Definition|[Pp]art|panel|level)s? \(?\d+(?:\.\d+)*(?:\s?\([a-z]\))*\)?"
-    r"(?:(?:,| and| to|, and)\s\(?\d+(?:\.\d+)*\)?(?:\s?\([a-z]\))*)*"
+    r"|Proposition|Definition|[Pp]art|panel|level)(?P<several>s)? \(?\d+(?:\.\d+)*(?:\s?\([a-z]\))*\)?"
+    r"(?(several)(?:(?:,| and| to|, and)\s\(?\d+(?:\.\d+)*\)?(?:\s?\([a-z]\))*)*)"
     r"|Figs?\. \d+|arXiv \d{4}\.\d{4,5}|Python \d\.\d+|\d-layer|\b[1-3]D\b"
-    r"|\^\(?-?\d+\)?|(?<![\w.])\d+\^(?=[a-zA-Z])|(?<![\w.])\d/\d(?![\w.])"
+    r"|\^\(?-?\d*\.?\d+\)?|(?<![\w.])\d+\^(?=[a-zA-Z])|(?<![\w.])\d/\d(?![\w.])"
     r"|(?<![\w.,])[01](?![\w%]|[.,]\d)"
 )
 
@@ -101,7 +101,7 @@ class Page:
         self._marks = [match for match in matches if match["block"] is None]
         self._problems = [
             (self._line(match.start()), "mark", "it is no whole mark, table or block: see docs/howto/values.md")
-            for match in re.finditer(r"<!--(?:=|v |/|table| numbers)", MARK.sub(_blank, text))
+            for match in re.finditer(r"<!--\s*(?:=|v |/|table|numbers)", MARK.sub(_blank, text))
         ]
         self._entries: list[_Entry] = []
         for block in (match for match in matches if match["block"] is not None):
@@ -167,15 +167,10 @@ class Page:
             problems.append((self._keys[key].line, key, "no mark has the key: delete its line"))
         shown = " ".join(re.sub(r'"\s*\n\s*[rf]*"', "", bare(self.text)).split())
         for entry in self._entries:
-            said = _ASSERT.fullmatch(entry.text)
-            if entry.key != "assert" or not said:
+            if entry.key != "assert":
                 continue
             try:
-                if not holds(said["premise"], find):
-                    problem = f"{said['premise']} is false: read the sentence that it holds"
-                    problems.append((entry.line, "assert", problem))
-                elif (said["words"] or "") not in shown:
-                    problem = f"{said['words']!r} stands nowhere: read the sentence, or delete the line"
+                if problem := _premise(entry.text, shown, find):
                     problems.append((entry.line, "assert", problem))
             except ValueError as error:
                 problems.append((entry.line, "assert", str(error)))
@@ -223,6 +218,19 @@ class Page:
         return problems
 
 
+def _premise(text: str, shown: str, find: Find) -> str:
+    """Problem of a premise and its words, which stand once in a page; empty if there is none."""
+    said = _ASSERT.fullmatch(text)
+    if not said:
+        return f"a line is `assert: premise: words`, but got {text!r}"
+    if not holds(said["premise"], find):
+        return f"{said['premise']} is false: read the sentence that it holds"
+    times = shown.count(said["words"]) if said["words"] else 1
+    if times == 0:
+        return f"{said['words']!r} stands nowhere: read the sentence, or delete the line"
+    return f"{said['words']!r} stands {times} times: say more of the words" if times > 1 else ""
+
+
 def _check_rows(value: _Value) -> Iterator[Problem]:
     there, wanted = value.there.splitlines(), value.expected.splitlines()
     if len(there) != len(wanted):
@@ -239,7 +247,7 @@ def _blank(match: re.Match[str]) -> str:
 def _shape(expected: str, how: str) -> str:
     """Pattern of texts that have other numbers in place of those in ``expected``, and the same words."""
     if how == "words":
-        return "|".join(SMALL)
+        return f"(?<!-)(?:{'|'.join(SMALL)})"
     pieces = re.split(f"({_DIGITS})", " ".join(expected.split()))
     return "".join(_DIGITS if i % 2 else re.escape(piece).replace(r"\ ", r"\s+") for i, piece in enumerate(pieces))
 

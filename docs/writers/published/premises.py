@@ -22,6 +22,7 @@ _COMPARED = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
 }
+_KINDS = {bool: "truth", int: "number", float: "number", str: "word"}
 _RULE = "be made of stored names, numbers, quoted words, comparisons, and, or, not"
 
 
@@ -39,7 +40,8 @@ def holds(premise: str, find: Callable[[str], Any]) -> bool:
     Raises
     ------
     ValueError
-        If the premise has anything else, a name has no stored value, or no truth value comes out.
+        If the premise has anything else or no name, a name has no stored value, what is compared is not all numbers,
+        all words or all truths, or no truth value comes out.
     """
     values: dict[str, Any] = {}
 
@@ -51,6 +53,8 @@ def holds(premise: str, find: Callable[[str], Any]) -> bool:
 
     try:
         tree = ast.parse(_QUOTED_OR_NAME.sub(named, premise).strip(), mode="eval")
+        if not values:
+            raise TypeError(premise)
         return _truth(_value(tree.body, values))
     except (SyntaxError, TypeError) as error:
         raise checks.reject("assert", _RULE, repr(premise)) from error
@@ -77,7 +81,7 @@ def _value(node: ast.AST, values: dict[str, Any]) -> Any:
             return all(truths) if isinstance(kind, ast.And) else any(truths)
         case ast.Compare(left=left, ops=kinds, comparators=others) if {type(kind) for kind in kinds} <= set(_COMPARED):
             terms = [_value(term, values) for term in (left, *others)]
-            if len({isinstance(term, str) for term in terms}) > 1:
+            if {_KINDS.get(type(term)) for term in terms} not in ({"truth"}, {"number"}, {"word"}):  # of one kind
                 raise TypeError(terms)
             return all(
                 _COMPARED[type(kind)](*pair) for kind, pair in zip(kinds, itertools.pairwise(terms), strict=True)
