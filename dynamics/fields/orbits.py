@@ -37,6 +37,8 @@ def find_orbits(setting: FlowSetting, *, inverts: bool) -> Orbits | None:
     bags, layer = setting.bags, setting.start
     if not layer.plain or not setting.objective.plain:
         return None
+    if layer.Z.shape != (bags.n_queries, bags.n_tokens):  # a token beyond those of the bags has no orbit
+        return None
     symmetry = symmetry_of(bags)
     if symmetry is None or _WORTH * symmetry.variables > layer.Z.size + layer.Y.size:
         return None

@@ -261,6 +261,17 @@ def test_a_symmetric_start_is_reduced(decoder):
     np.testing.assert_array_equal(found.dataset["y"].values[0], Y)
 
 
+@pytest.mark.parametrize("decoder", ["full", "modified", "theory"])
+def test_a_start_with_tokens_that_occur_nowhere_is_not_reduced(decoder):
+    """A layer may be as wide as the vocabulary, of which the classes have a part."""
+    classes = SequenceClasses.single_common_token(3, 20, common=2.0)
+    assert classes.population().n_tokens < 20
+    start = Layer(np.zeros((1, 20)), np.zeros((20, 20)))
+    flow = run(classes, decoder, init=start)
+    assert reduction(flow) == "none"
+    assert_same(flow, run(classes, decoder, reduce="none", init=start))
+
+
 def test_what_never_occurs_keeps_its_logits():
     data = SequenceClasses.single_common_token(4, 9).population()
     padded = Bags(data.query + 1, data.target, data.indptr, data.token + 2, data.count, n_queries=3, vocab_size=9)
