@@ -7,7 +7,7 @@ from click.testing import CliRunner
 from matplotlib.figure import Figure
 from PIL import Image
 
-from dynamics import SequenceClasses, gradient_flow
+from dynamics import Layer, SequenceClasses, gradient_flow
 from yzflow import cli, figures
 from yzflow.figures import film
 from yzflow.figures.registry import Entry
@@ -54,6 +54,31 @@ def test_a_film_of_attention_shows_scan_and_snap(flow):
     assert len(times) == 20 and times[0] == 0 and times[-1] == 300
     assert set(times) <= set(flow.dataset["time"].values) and (np.diff(times) >= 0).all()
     assert np.log1p(times[10]) == pytest.approx(np.log1p(300) * 10 / 19, abs=0.2)
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        Layer(np.zeros((1, 16)), np.zeros((16, 20)), normalisation="layer"),
+        Layer(np.zeros((1, 16)), np.zeros((17, 20)), residual=True),
+        Layer(np.zeros((1, 16)), np.zeros((3, 20)), np.eye(16, 3)),
+        Layer(np.zeros((1, 16)), np.zeros((3, 20)), hidden=np.eye(17, 3)),
+    ],
+    ids=["LayerNorm", "residual", "values", "hidden"],
+)
+def test_a_layer_that_t_star_is_not_derived_for_has_none(start):
+    classes = SequenceClasses.single_common_token(3, 20, common=2.0)
+    run = gradient_flow(classes, eta_y=0.1, eta_z=0.05, t_end=20.0, n_times=5, init=start)
+    assert "t^*" not in figures.moving_attention(run).get_suptitle()
+
+
+@pytest.mark.parametrize(("eta_z", "t_end"), [(0.0, "20.0"), (0.5, "0.002")])
+def test_a_run_that_does_not_snap_is_not_said_to(eta_z, t_end):
+    """Attention that stands still, and a run that ends while attention gets faster."""
+    data = SequenceClasses.single_common_token(3, 20, common=2.0)
+    run = gradient_flow(data, eta_y=1.0, eta_z=eta_z, t_end=float(t_end), n_times=9)
+    shown = [figures.moving_attention(run, time=time).get_suptitle() for time in (0.0, float(t_end))]
+    assert not any("ing" in title for title in shown) and shown[1].startswith(f"t = {t_end} SGD steps")
 
 
 def test_a_store_takes_no_transition_away(tmp_path):
@@ -111,8 +136,19 @@ def test_other_figures_and_axes_are_refused(tmp_path, flow):
     axes = Figure().add_subplot()
     with pytest.raises(ValueError, match=r"^`ax` must be left out for a film"):
         figures.moving_attention.film(tmp_path / "film.gif", flow, ax=axes)
+    with pytest.raises(ValueError, match=r"^`time` must be left out for a film"):
+        figures.moving_attention.film(tmp_path / "film.gif", flow, time=1.0)
     with pytest.raises(ValueError, match=r"^`eta_z` must be left out beside `data`"):
         figures.moving_attention.film(tmp_path / "film.gif", flow, eta_z=1.0)
+
+
+def test_settings_of_matplotlib_do_not_change_a_film(tmp_path):
+    """Pictures cut to what is drawn would differ in size; and a picture may have no axes."""
+    pictures = [Figure(figsize=(0.6, 1)), Figure(figsize=(0.6, 1))]
+    pictures[1].patch.set_facecolor("black")
+    with matplotlib.rc_context({"savefig.bbox": "tight"}):
+        film.write(tmp_path / "film.gif", pictures, 10)
+    assert [dark for dark, _ in heights(tmp_path / "film.gif")] == [0, 1]
 
 
 def test_a_film_that_fails_leaves_what_was_there(tmp_path):
@@ -128,12 +164,37 @@ def test_a_film_that_fails_leaves_what_was_there(tmp_path):
     assert path.read_bytes() == b"before" and list(tmp_path.iterdir()) == [path]
 
 
-def test_ffmpeg_that_fails_is_told(tmp_path, monkeypatch):
+@pytest.fixture
+def ffmpeg(tmp_path, monkeypatch):
+    """A function that writes a program in the place of ffmpeg; its last argument is the film."""
     program = tmp_path / "ffmpeg"
-    program.write_text("#!/bin/sh\ncat > /dev/null\necho 'no encoder' >&2\nexit 3\n")
-    program.chmod(0o755)
     monkeypatch.setitem(matplotlib.rcParams, "animation.ffmpeg_path", str(program))
+
+    def write(*lines):
+        program.write_text("\n".join(("#!/bin/sh", *lines, "")))
+        program.chmod(0o755)
+        return program
+
+    return write
+
+
+@pytest.mark.parametrize("reading", ["cat > /dev/null", "exec < /dev/null"])
+def test_ffmpeg_that_fails_is_told(tmp_path, ffmpeg, reading):
+    program = ffmpeg(reading, "echo 'no encoder' >&2", "exit 3")
     path = film.check("path", tmp_path / "film.mp4")
     with pytest.raises(RuntimeError, match=r"^ffmpeg made no film: no encoder$"):
-        film.write(path, [picture({0: 0.5}, 0)] * 2, 10)
+        film.write(path, [Figure()] * 9, 10)
     assert list(tmp_path.iterdir()) == [program]
+
+
+def test_ffmpeg_has_ended_when_a_film_is_given_up(tmp_path, ffmpeg):
+    """It might make its file after ours is removed, and waits for pictures as long as an error is kept."""
+    program = ffmpeg("cat > /dev/null", f"touch {tmp_path}/ended", "exit 255")
+
+    def pictures():
+        yield picture({0: 0.5}, 0)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        film.write(film.check("path", tmp_path / "film.mp4"), pictures(), 10)
+    assert {*tmp_path.iterdir()} == {program, tmp_path / "ended"}

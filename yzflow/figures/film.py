@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
+from matplotlib import rc_context
 from matplotlib.animation import AbstractMovieWriter, FFMpegWriter, PillowWriter
 from matplotlib.figure import Figure
 
@@ -62,20 +63,33 @@ def write(path: Path, pictures: Iterable[Figure], fps: int) -> None:
         If ffmpeg fails.
     """
     writer = _WRITERS[path.suffix.lower()](fps=fps)
-    with replacing(path) as temporary:
+    # A picture that is cut to what is drawn has another size.
+    with rc_context({"savefig.bbox": None}), replacing(path) as temporary:
         try:
-            places: list[Any] = []
-            for picture in pictures:
-                if not places:
-                    picture.draw_without_rendering()
-                    places = [part.get_position() for part in (*picture.axes, *picture.texts)]
-                    writer.setup(picture, os.fspath(temporary), dpi=_DPI)
-                picture.set_layout_engine("none")
-                for part, place in zip((*picture.axes, *picture.texts), places, strict=True):
-                    part.set_position(place)
-                writer.fig = picture
-                writer.grab_frame()
+            _grab(writer, pictures, temporary)
             writer.finish()
         except (subprocess.CalledProcessError, BrokenPipeError) as error:
             said = (getattr(error, "stderr", None) or str(error)).strip().splitlines()[-1]
             raise RuntimeError(f"ffmpeg made no film: {said}") from error
+
+
+def _grab(writer: AbstractMovieWriter, pictures: Iterable[Figure], path: Path) -> None:
+    try:
+        for number, picture in enumerate(pictures):
+            if number == 0:
+                picture.draw_without_rendering()
+                places = [part.get_position() for part in (*picture.axes, *picture.texts)]
+                writer.setup(picture, os.fspath(path), dpi=_DPI)
+            picture.set_layout_engine("none")
+            for part, place in zip((*picture.axes, *picture.texts), places, strict=True):
+                part.set_position(place)
+            writer.fig = picture
+            writer.grab_frame()
+    except BrokenPipeError:
+        writer.finish()  # raises what ffmpeg said
+        raise
+    except BaseException:
+        if isinstance(writer, FFMpegWriter):
+            with suppress(Exception):  # none of its faults is the first
+                writer.finish()  # ffmpeg ends
+        raise

@@ -182,8 +182,8 @@ class Entry:
             able = [entry.name for entry in entries().values() if entry.times is not None]
             raise checks.reject("NAME", f"be a figure that makes a film: {', '.join(able)}", self.name)
         given, pictures = film.check("path", path), film.size(seconds, fps)
-        if "ax" in options:
-            raise checks.reject("ax", "be left out for a film, which has figures of its own", repr(options["ax"]))
+        for key in options.keys() & {"ax", "time"}:
+            raise checks.reject(key, "be left out for a film, which has its own", checks.brief(options[key]))
         data, for_draw = self._given(data, Effort(quick, store, progress), options)
         times = self.times(data, pictures)
         with Progress("film", enabled=progress) as report:

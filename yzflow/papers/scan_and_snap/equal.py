@@ -13,6 +13,8 @@ from dynamics.support import checks
 from theory import attention, decoder
 from yzflow.papers.scan_and_snap.phase_transition import recorded_sizes
 
+# Numbers that only flows of other layers than the paper's record.
+_BEYOND = ("v", "hidden", "embedding", "residual", "temperature", "normalisation")
 # Allowed relative difference between a flow's recorded numbers and the expected numbers.
 _CLOSE = 1e-3
 
@@ -79,16 +81,18 @@ def check_plain(name: str, flow: Trajectory) -> None:
     Raises
     ------
     ValueError
-        If the flow has another start, optimizer or objective, or lacks attention on all tokens.
+        If the flow has another start, layer, optimizer or objective, or lacks attention on all tokens.
     """
     checks.instance(name, flow, Trajectory)
     dataset, parameters = flow.dataset, flow.parameters
+    beyond = [key for key in _BEYOND if key in dataset or key in dataset.attrs]
     for word, value, wanted in (
         ("be gradient flows", dataset.attrs.get("simulator"), "gradient_flow"),
         ("record attention of all tokens, as flows of up to 1 GiB do", "token" in dataset["attention"].dims, True),
         ("start at time zero", float(dataset["time"][0]), 0.0),
         ("start at zero logits", bool((dataset["z"].isel(time=0) == 0).all()), True),
         ("start at a decoder of zeros", "y" not in dataset or bool((dataset["y"].isel(time=0) == 0).all()), True),
+        ("be of the paper's layer: another layer has other closed forms", beyond, []),
         ("be of plain gradient descent: another optimizer has other closed forms", parameters.get("optimizer"), None),
         ("be of the plain cross-entropy: another objective has other closed forms", flow.objective, Objective()),
     ):

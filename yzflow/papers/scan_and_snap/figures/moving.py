@@ -115,18 +115,23 @@ def moving_attention(flow: Trajectory, time: float | None = None, next_token: in
 
 
 def _pace(flow: Trajectory, next_token: int) -> tuple[np.ndarray, str, float | None]:
-    """Speed of attention over its largest, or of SGD, which has noise, the share of its change; a label; its peak."""
+    """Speed of attention over its largest, or of SGD, which has noise, the share of its change; a label; its peak.
+
+    A speed that is largest at the first or last time has no peak: the run may end before it snaps.
+    """
     if "z_velocity" not in flow.dataset:
         return pt.share_done(flow, next_token=next_token).values, "share of the change done", None
     speed = pt.attention_speed(flow, next_token=next_token)
-    fastest = float(speed["time"][int(speed.values.argmax())])
-    return speed.values / (speed.values.max() or 1.0), "speed of attention / largest", fastest
+    top = int(speed.values.argmax())
+    fastest = float(speed["time"][top]) if 0 < top < speed.size - 1 else None
+    return speed.values / (speed.values[top] or 1.0), "speed of attention / largest", fastest
 
 
 def _title(time: float, fastest: float | None, peak: float | None) -> str:
     stage = "" if fastest is None else ": scanning" if time < fastest else ": snapping"
-    ahead = "" if peak is None else f"      ($t^* = {peak:.0f}$)"
-    return f"t = {time:,.{0 if time >= 100 or time == 0 else 1}f} SGD steps{stage}{ahead}"
+    ahead = "" if peak is None else f"      ($t^* = {peak:{'.0f' if peak >= 10 else '.2g'}}$)"
+    form = ",.0f" if time >= 100 or time == 0 else ".1f" if time >= 1 else ".2g"
+    return f"t = {time:{form}} SGD steps{stage}{ahead}"
 
 
 def _level(flow: Trajectory) -> str:
