@@ -20,7 +20,6 @@ from theory.statements import Clause, Source, Statement
 from theory.trust import Label, Trust, weakest
 from yzflow.audits import campaign_table, formulas
 from yzflow.audits.enclosing import EnclosedFlow
-from yzflow.audits.headlines import headline
 from yzflow.audits.outcomes import COLUMNS, Absent, Column, four_columns
 from yzflow.audits.rendered import as_json, columns, html_table
 from yzflow.audits.verdicts import Row, verdict_rows
@@ -69,6 +68,17 @@ class AuditReport:
     def passed(self) -> bool:
         """True if every proof holds, and every statement holds at the settings where it should."""
         return not any(self.proofs.values()) and not any(row.alarming for row in self.table)
+
+    def of(self, statement: Statement) -> AuditReport:
+        """The report on one of its statements alone."""
+        checks.instance("statement", statement, Statement)
+        return dataclasses.replace(
+            self,
+            table=[row for row in self.table if row.statement == statement.id],
+            statements=(statement,),
+            labels_of_proofs={name: labels for name, labels in self.labels_of_proofs.items() if name == statement.id},
+            call={**self.call, "only": [statement.id]},
+        )
 
     def labels(self, statement: Statement) -> tuple[Label, ...]:
         """The grounds of the statement: for each clause its proof, a label for each check and level, and prose.
@@ -364,12 +374,15 @@ def _page(report: AuditReport) -> str:
 
 def _folded(report: AuditReport, statement: Statement) -> str:
     """A statement's verdict in a sentence, which unfolds to its forms, errata, grounds and table."""
+    from yzflow.audits.checked_statement import Examined  # which imports this module
+
     escape = html.escape
-    rows = [row for row in report.table if row.statement == statement.id]
-    said = headline(report.columns(statement))
-    bad = " class=bad" * (any(row.alarming for row in rows) or bool(report.proofs.get(statement.id)))
+    verdict = Examined(statement, report.of(statement), quick=False, seed=0)
+    bad = "" if verdict.passed else " class=bad"
     title = f"{escape(statement.id)}. {escape(statement.title)}"
-    parts = [f"<details><summary{bad}><h2>{title}</h2> {escape(said)}</summary><p>{escape(statement.text)}</p>"]
+    parts = [
+        f"<details><summary{bad}><h2>{title}</h2> {escape(verdict.headline)}</summary><p>{escape(statement.text)}</p>"
+    ]
     parts += [f"<p class=formula>{name}: {formulas.as_html(formula)}</p>" for name, formula in statement.forms]
     parts += [f"<p>{escape(sentence)}</p>" for sentence in assumed(statement)]
     errata = [f"<p>{erratum.label}: {escape(erratum)}</p>" for erratum in statement.errata]
@@ -382,7 +395,7 @@ def _folded(report: AuditReport, statement: Statement) -> str:
             parts.append(f"<li class=formula>{escape(clause.name)}: {formulas.as_html(clause.formula)}")
         parts += [f"<li>{escape(str(label))}" for label in report.labels_of(statement, clause)]
     parts.append("</ul>")
-    if rows:
+    if rows := verdict.rows:
         parts.append(_plot(report, statement.id))
         names = ["check", "simulation", "setting", "assumptions", statement.source.short, "corrected", "expected"]
         names += ["verdict", "in balls"] if report.enclosed else ["verdict"]
@@ -403,7 +416,7 @@ def _plot(report: AuditReport, statement: str) -> str:
 
 
 def _cells(row: Row, *, balls: bool) -> list[str]:
-    broken = [text for text, margin in row.margins.items() if margin < 1]
+    broken = [text for text, margin in row.margins.items() if not margin >= 1]
     assumptions = "hold" if row.inside else "broken: " + "; ".join(broken)
     decided = ["-" if row.decided is None else row.decided.words] if balls else []
     cells = [row.check, row.level, row.setting, assumptions, *row.forms, row.words, *decided]

@@ -6,7 +6,6 @@ import os
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from html import escape
 from pathlib import Path
 
@@ -74,23 +73,7 @@ def write_all(
 
 def verdicts(report: AuditReport, *, quick: bool, seed: int) -> list[StatementVerdict]:
     """A verdict for each statement of an audit, as from `yzflow.check` with the same ``quick`` and ``seed``."""
-    return [
-        StatementVerdict(
-            statement,
-            replace(
-                report,
-                table=[row for row in report.table if row.statement == statement.id],
-                statements=(statement,),
-                labels_of_proofs={
-                    name: label for name, label in report.labels_of_proofs.items() if name == statement.id
-                },
-                call={**report.call, "only": [statement.id]},
-            ),
-            bool(quick),
-            seed,
-        )
-        for statement in report.statements
-    ]
+    return [StatementVerdict(one, report.of(one), bool(quick), seed) for one in report.statements]
 
 
 def index(verdicts: Sequence[StatementVerdict], *, note: str = "") -> str:

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import re
 from types import SimpleNamespace
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -17,11 +18,12 @@ from theory import attention, decoder, statements
 from theory.papers import built_in
 from theory.scan_and_snap import measures as checks
 from theory.symbolic import Derivation
+from theory.trust import Label, Trust
 from theory.values import find
 from yzflow import cli
 from yzflow.audits import audit, verdicts
 from yzflow.audits.report import AuditReport
-from yzflow.audits.verdicts import Verdict
+from yzflow.audits.verdicts import Row, Verdict
 from yzflow.values.marks import bare
 
 
@@ -285,3 +287,25 @@ def test_a_measure_is_one_number_that_is_not_negative(found):
     of = SimpleNamespace(margins=lambda *_: {})
     with pytest.raises(ValueError, match="`measure of 'of ours'` must return one number, zero or more, but got "):
         audit.measure(of, check, "flow", runs, None)
+
+
+@pytest.mark.parametrize("number", ["Theorem 3", "Lemma 4", "Theorem 4"])
+def test_a_line_of_the_audit_names_a_proof_that_fails_beside_simulations_that_hold(number, tmp_path):
+    """In its folded line, which would else begin with what held."""
+    statement = statements.REGISTER[f"Scan and Snap: {number}"]
+    failed = Label(Trust.NOT_EXAMINED, prose=("an error",), failures=("step <2>",), clause=statement.clauses[0].name)
+    check, where, margins = statement.checks[0], "a setting", {"rates": float("nan")}
+    rows = [
+        Row(
+            *(statement.id, check.name, level, where, False, margins, 0.0, None, check.tolerance, False),
+            statement.measured(check, level=level, setting=where, error=0.0),
+        )
+        for level in check.levels
+    ]
+    report = AuditReport(rows, (statement,), {statement.id: (failed,)})
+    with mock.patch("yzflow.audits.report._plot", return_value=""):
+        report.to_html(tmp_path / "audit.html")
+    page = (tmp_path / "audit.html").read_text(encoding="utf-8")
+    (line,) = re.findall(r"<summary class=bad>(.*?)</summary>", page)
+    assert "FAILS where it should hold: the proof&#x27;s step &lt;2&gt;." in line
+    assert page.count("broken: rates<") == len(rows)
