@@ -106,16 +106,19 @@ class Examined:
 
     @property
     def outcome(self) -> str:
-        """The finding, in a sentence for each column."""
-        if not self.passed:
-            return f"FAILS where it should hold: {'; '.join(self._wrong)}."
-        return " ".join(filter(None, (sentence(self.columns), self.place, *self.unsaid)))
+        """The finding, with the place and the missing levels at a reader's setting."""
+        return " ".join(filter(None, (self.finding, self.place, *self.unsaid)))
 
     @property
-    def _wrong(self) -> list[str]:
-        """Names of proofs and checks that should hold and fail."""
-        alarming = [f"{row.check} in the {row.level} at {row.setting}" for row in self.rows if row.alarming]
-        return [f"the proof's {name}" for names in self.report.proofs.values() for name in names] + alarming
+    def finding(self) -> str:
+        """A sentence for each column; or what should hold and fails."""
+        return sentence(self.columns) if self.passed else _failing("; ".join(name + at for name, at in self._wrong))
+
+    @property
+    def _wrong(self) -> list[tuple[str, str]]:
+        """Names of proofs and checks that should hold and fail, each with its setting."""
+        alarming = [(f"{row.check} in the {row.level}", f" at {row.setting}") for row in self.rows if row.alarming]
+        return [(f"the proof's {name}", "") for names in self.report.proofs.values() for name in names] + alarming
 
     @property
     def headline(self) -> str:
@@ -124,13 +127,10 @@ class Examined:
         For a reader's data it begins with the outcome of training.
         """
         if not self.passed:
-            first, *others = self._wrong
+            (name, at), *others = self._wrong
             more = f"; {len(others)} more" if others else ""
-            named = [
-                self.outcome,
-                *(f"FAILS where it should hold: {name}{more}." for name in (first, first.split(" at ")[0])),
-            ]
-            return fitted([*named, f"FAILS where it should hold: {len(self._wrong)} checks or steps of the proof."])
+            count = f"{len(self._wrong)} checks or steps of the proof"
+            return fitted([self.finding, *map(_failing, (f"{name}{at}{more}", f"{name}{more}", count))])
         if self.own is None:
             return headline(self.columns)
         margins = self.own.margins.values()
@@ -197,6 +197,10 @@ class Examined:
         options = ("" if self.quick else " --full") + (f" --seed {self.seed}" if self.seed else "")
         options = f" --data FILE{options}" if self.own else options
         return f'yzflow check "{self.statement.id}"{options}'
+
+
+def _failing(names: str) -> str:
+    return f"FAILS where it should hold: {names}."
 
 
 def head(statement: Statement) -> list[str]:

@@ -24,7 +24,7 @@ def screen(verdict: Examined, command: str) -> list[str]:
     """The lines: verdict in a sentence, statement, grounds, margins, largest errors, and the command."""
     statement = verdict.statement
     lines = [*wrapped(f"{statement.id}. {statement.title}"), ""]
-    lines += wrapped(verdict.headline if verdict.passed else verdict.outcome)
+    lines += wrapped(verdict.headline if verdict.passed else verdict.finding)
     lines += outcomes(verdict.columns, statement)
     for said in filter(None, (verdict.place, *verdict.nothing, verdict.next)):
         lines += wrapped(said)

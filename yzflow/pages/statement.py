@@ -214,6 +214,7 @@ def outcomes(columns: Sequence[Column]) -> str:
 
 
 _NOTHING = "No simulation is asked about this statement, so that there is no plot: below stands what it rests on."
+_UNRUN = "No simulation was run for this page, so that there is no plot."
 _STILL = "This page has no sliders: the plot shows what the audit found, a mark for each setting."
 
 
@@ -272,7 +273,8 @@ def _formula(formula: str) -> str:
 
 def _plot(verdict: Examined, name: str = "plot") -> str:
     if not verdict.rows:
-        return f"<figure id='{name}'><p class='soft'>{_NOTHING}</p></figure>"
+        words = _UNRUN if verdict.statement.checks else _NOTHING
+        return f"<figure id='{name}'><p class='soft'>{words}</p></figure>"
     still = "" if live.views(verdict.statement) else f"<p class='soft'>{_STILL}</p>"
     return f"<figure id='{name}'>{error_strips.drawn(verdict.rows, verdict.statement.source)}{still}</figure>"
 
@@ -289,11 +291,11 @@ def _question(statement: Statement) -> str:
 
 
 def _numbers(verdict: Examined, plot: str = "") -> str:
-    if not verdict.rows:
-        return ""
-    merged, alarming = _set([row.words for row in verdict.errors]), [row.alarming for row in verdict.errors]
-    told = [verdict.place, *verdict.unsaid] if verdict.passed else [verdict.outcome]
+    told = ["" if verdict.passed else verdict.finding, verdict.place, *verdict.unsaid]
     said = "".join(f"<p>{formulas.readable(sentence)}</p>" for sentence in told if sentence)
+    if not verdict.rows:
+        return f"<section id='numbers'><h2>What was found</h2>{said}</section>" if said else ""
+    merged, alarming = _set([row.words for row in verdict.errors]), [row.alarming for row in verdict.errors]
     source, caption = verdict.statement.source, "Largest errors over the settings inside the assumptions"
     worst = html_table(head(verdict.statement), merged, caption, bad=alarming)
     names = ["check", "simulation", "setting", "assumptions", source.short, "corrected", "expected"]
@@ -347,7 +349,8 @@ def _errata(statement: Statement) -> str:
 def _proof(derivations: Sequence[Derivation], verdict: Examined) -> str:
     labels = verdict.report.labels_of_proofs.get(verdict.statement.id)
     if not derivations or not labels:
-        return "<div id='proof'><h3>Proof</h3><p>There is no symbolic proof here.</p></div>"
+        words = "The symbolic proof was not run." if verdict.statement.proofs else "There is no symbolic proof here."
+        return f"<div id='proof'><h3>Proof</h3><p>{words}</p></div>"
     badges = " ".join(f"<span>{badge(label)} {formulas.readable(label.clause)}</span>" for label in labels)
     return f"<div id='proof'><h3>Proof</h3><p>{badges}</p>{''.join(map(_derivation, derivations))}</div>"
 

@@ -1,5 +1,6 @@
 """First screens of all statements at drawn results: one sentence, plain words, nothing cut, on one screen."""
 
+import html
 import re
 
 from hypothesis import Phase, given, settings
@@ -7,12 +8,14 @@ from hypothesis import strategies as st
 
 from theory import statements
 from theory.trust import Label, Trust
+from yzflow.audits import formulas
 from yzflow.audits.case import OwnCase
 from yzflow.audits.check import StatementVerdict
 from yzflow.audits.headlines import MOST
 from yzflow.audits.outcomes import Absent, Outcome
 from yzflow.audits.report import AuditReport
 from yzflow.audits.verdicts import Row
+from yzflow.pages import statement as single
 
 STATEMENTS = list(statements.REGISTER.values())
 WORDS_OF_OURS = re.compile(
@@ -91,3 +94,16 @@ def test_a_failure_where_it_should_hold_is_in_the_headline_whole(verdict):
     said = verdict.headline
     assert len(said) <= MOST and " .." not in said
     assert said.startswith("FAILS where it should hold: ") == (not verdict.passed)
+
+
+@settings(max_examples=10, derandomize=True, phases=[Phase.explicit, Phase.generate])
+@given(verdicts(expected=True))
+def test_a_page_has_each_reason_why_something_gave_no_number_whatever_else_failed(verdict):
+    def plain(markup):
+        return html.unescape(re.sub(r"<[^>]*>", "", markup))
+
+    page = plain(single._numbers(verdict) + single._plot(verdict) + single._proof((), verdict))
+    told = [entry.why for entry in verdict.absent] + [verdict.place]
+    assert all(words in verdict.outcome and plain(formulas.readable(words)) in page for words in told)
+    assert "No simulation is asked" not in page or not verdict.statement.checks
+    assert ("The symbolic proof was not run." in page) == bool(verdict.statement.proofs)
