@@ -383,7 +383,7 @@ def _folded(report: AuditReport, statement: Statement) -> str:
     parts = [
         f"<details><summary{bad}><h2>{title}</h2> {escape(verdict.headline)}</summary><p>{escape(statement.text)}</p>"
     ]
-    parts += [f"<p class=formula>{name}: {formulas.as_html(formula)}</p>" for name, formula in statement.forms]
+    parts += [f"<p class=formula>{escape(name)}: {formulas.as_html(formula)}</p>" for name, formula in statement.forms]
     parts += [f"<p>{escape(sentence)}</p>" for sentence in assumed(statement)]
     errata = [f"<p>{erratum.label}: {escape(erratum)}</p>" for erratum in statement.errata]
     parts += errata or [f"<p>{_no_erratum(statement)}</p>"]
@@ -397,7 +397,8 @@ def _folded(report: AuditReport, statement: Statement) -> str:
     parts.append("</ul>")
     if rows := verdict.rows:
         parts.append(_plot(report, statement.id))
-        names = ["check", "simulation", "setting", "assumptions", statement.source.short, "corrected", "expected"]
+        source = escape(statement.source.short)
+        names = ["check", "simulation", "setting", "assumptions", source, "corrected", "expected"]
         names += ["verdict", "in balls"] if report.enclosed else ["verdict"]
         cells = [_cells(row, balls=bool(report.enclosed)) for row in rows]
         parts.append(html_table(names, cells, "One row for each setting", bad=[row.alarming for row in rows]))

@@ -42,7 +42,7 @@ def drawn(rows: Sequence[Row], source: Source) -> str:
     standing = "corrected form" if all(row.corrected is not None for row in rows) else "statement"
     key = [(_disc("8", "7", "standing"), f"{standing}, assumptions hold")]
     key += [(_disc("8", "7", "standing outside"), f"{standing}, an assumption is broken")] if outside else []
-    key += [(_cross("8", "7"), source.form)] if second else []
+    key += [(_cross("8", "7"), escape(source.form))] if second else []
     key += [(_disc("8", "7", "wrong"), "should hold, and does not")] if wrong else []
     key.append(("<line class='tolerance' x1='8' x2='8' y1='0' y2='14'/>", "tolerance"))
     listed = "".join(f"<li><svg aria-hidden='true'>{mark}</svg>{words}</li>" for mark, words in key)

@@ -206,7 +206,7 @@ def outcomes(columns: Sequence[Column]) -> str:
     """The verdict in each column that has one, as a list; empty if none has."""
     shown = [column for column in columns if column.outcome not in (Outcome.NOT_EXAMINED, Outcome.NOT_RUN)]
     items = "".join(
-        f"<li class='{column.outcome.value.replace(' ', '-')}'><span class='soft'>{column.title}</span> "
+        f"<li class='{column.outcome.value.replace(' ', '-')}'><span class='soft'>{escape(column.title)}</span> "
         f"{formulas.readable(column.words)}</li>"
         for column in shown
     )
@@ -220,7 +220,7 @@ _STILL = "This page has no sliders: the plot shows what the audit found, a mark 
 
 def _statement(statement: Statement) -> str:
     shown = "".join(
-        f"<div class='formula'><span class='soft'>{name}</span>{_formula(formula)}</div>"
+        f"<div class='formula'><span class='soft'>{escape(name)}</span>{_formula(formula)}</div>"
         for name, formula in statement.forms
     )
     words = formulas.readable(statement.text.partition(SHARPER)[0])
@@ -230,8 +230,11 @@ def _statement(statement: Statement) -> str:
 def _sharper(statement: Statement) -> str:
     """Section on forms that go beyond the printed one."""
     words = statement.text.partition(SHARPER)[2]
-    words = f"<p>Beyond the {statement.source.form}: {formulas.readable(words)}</p>" if words else ""
-    return f"<section id='sharper'><h2>Sharper than {statement.source.short}</h2>{words}</section>" if words else ""
+    if not words:
+        return ""
+    short, form = escape(statement.source.short), escape(statement.source.form)
+    said = f"<p>Beyond the {form}: {formulas.readable(words)}</p>"
+    return f"<section id='sharper'><h2>Sharper than {short}</h2>{said}</section>"
 
 
 def _clauses(verdict: Examined) -> str:
@@ -296,9 +299,9 @@ def _numbers(verdict: Examined, plot: str = "") -> str:
     if not verdict.rows:
         return f"<section id='numbers'><h2>What was found</h2>{said}</section>" if said else ""
     merged, alarming = _set([row.words for row in verdict.errors]), [row.alarming for row in verdict.errors]
-    source, caption = verdict.statement.source, "Largest errors over the settings inside the assumptions"
-    worst = html_table(head(verdict.statement), merged, caption, bad=alarming)
-    names = ["check", "simulation", "setting", "assumptions", source.short, "corrected", "expected"]
+    source, caption = verdict.statement.source.short, "Largest errors over the settings inside the assumptions"
+    worst = html_table([escape(name) for name in head(verdict.statement)], merged, caption, bad=alarming)
+    names = ["check", "simulation", "setting", "assumptions", escape(source), "corrected", "expected"]
     measurements = [
         [row.check, row.level, bare(row.setting), "hold" if row.inside else "broken", *row.forms]
         for row in verdict.rows

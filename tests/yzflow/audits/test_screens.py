@@ -2,13 +2,17 @@
 
 import html
 import re
+from dataclasses import replace
+from unittest import mock
 
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from theory import statements
+from theory.statements import SHARPER, Source
 from theory.trust import Label, Trust
 from yzflow.audits import formulas
+from yzflow.audits import report as audit_page
 from yzflow.audits.case import OwnCase
 from yzflow.audits.check import StatementVerdict
 from yzflow.audits.headlines import MOST
@@ -107,3 +111,22 @@ def test_a_page_has_each_reason_why_something_gave_no_number_whatever_else_faile
     assert all(words in verdict.outcome and plain(formulas.readable(words)) in page for words in told)
     assert "No simulation is asked" not in page or not verdict.statement.checks
     assert ("The symbolic proof was not run." in page) == bool(verdict.statement.proofs)
+
+
+def test_words_of_a_papers_source_are_no_markup():
+    """Words of a paper from outside, which may hold any sign."""
+    said = "as in <i>the talk's</i> slides & notes"
+    statement = statements.REGISTER["Scan and Snap: Theorem 3"]
+    check, level = statement.checks[0], statement.checks[0].expected[0]
+    label = statement.measured(check, level=level, setting="here", error=0.1)
+    row = Row(statement.id, check.name, level, "here", True, {}, 0.0, 0.1, check.tolerance, True, label)
+    report = AuditReport([row], (statement,), {})
+    verdict = StatementVerdict(statement, report, True, 0)
+    with (
+        mock.patch("yzflow.audits.report._plot", return_value=""),
+        mock.patch.object(type(statement), "source", Source(said, said)),
+    ):
+        parts = [single._statement(statement), single._numbers(verdict), single._trust(verdict), single._plot(verdict)]
+        parts += [single._sharper(replace(statement, text=f"Holds.{SHARPER}always."))]
+        for part in [*parts, audit_page._folded(report, statement)]:
+            assert "<i>" not in part and "in <i>the talk's</i> slides & notes" in html.unescape(part), part

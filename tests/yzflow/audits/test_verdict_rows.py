@@ -91,7 +91,7 @@ class Cells(HTMLParser):
 
     def __init__(self, text):
         super().__init__()
-        self.rows, self.bad = [], []
+        self.rows, self.bad, self.heads = [], [], []
         self.feed(text)
 
     def handle_starttag(self, tag, attributes):
@@ -100,6 +100,7 @@ class Cells(HTMLParser):
             self.bad.append(dict(attributes).get("class") == "bad")
         elif tag in ("td", "th"):
             self.rows[-1].append("")
+            self.heads += [value for name, value in attributes if name == "data-head"]
 
     def handle_data(self, data):
         if self.rows and self.rows[-1]:
@@ -118,9 +119,9 @@ def test_three_renderers_show_the_same_cells(rows):
     assert [head, *body] == rows or any("\\" in cell for row in rows for cell in row)
     assert len(rule) == 1
     escaped = [[html.escape(cell) for cell in row] for row in rows]
-    heads = ["<b>head</b>"] * len(rows[0])
+    heads = [f"<b>{cell}</b>" for cell in escaped[0]]
     shown = Cells(html_table(heads, escaped, "", bad=[True]))
-    assert shown.rows == [["head"] * len(rows[0]), *rows]
+    assert shown.rows == [rows[0], *rows] and shown.heads == rows[0] * len(rows)
     assert shown.bad == [False, True] + [False] * (len(rows) - 1)
 
 
