@@ -83,7 +83,10 @@ def _short(label: Label) -> str:
         return str(label)
     if "check" not in label.scope:
         named = label.trust in (Trust.KERNEL_CHECKED, Trust.ARGUED, Trust.NOT_EXAMINED)
-        return clause + label.words.partition(":" if named else " (in words: ")[0]
+        said = label.words.partition(":" if named else " (in words: ")[0]
+        if label.trust is Trust.KERNEL_CHECKED:
+            return f"{clause}{said}, under its hypotheses"
+        return f"{clause}{said}{', some steps in words' * bool(label.prose and not named)}"
     scope = [f"{label.scope[name]}" for name in ("check", "level") if name in label.scope]
     size, tolerance = (label.scope.get(name) for name in ("error", "tolerance"))
     error = f", {sized(size, tolerance)}" if isinstance(size, float) else ""

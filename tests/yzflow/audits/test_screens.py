@@ -5,7 +5,7 @@ import re
 from dataclasses import replace
 from unittest import mock
 
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 
 from theory import statements
@@ -18,6 +18,7 @@ from yzflow.audits.check import StatementVerdict
 from yzflow.audits.headlines import MOST
 from yzflow.audits.outcomes import Absent, Outcome
 from yzflow.audits.report import AuditReport
+from yzflow.audits.screen import _short
 from yzflow.audits.verdicts import Row
 from yzflow.pages import statement as single
 
@@ -130,3 +131,15 @@ def test_words_of_a_papers_source_are_no_markup():
         parts += [single._sharper(replace(statement, text=f"Holds.{SHARPER}always."))]
         for part in [*parts, audit_page._folded(report, statement)]:
             assert "<i>" not in part and "in <i>the talk's</i> slides & notes" in html.unescape(part), part
+
+
+@given(st.sampled_from(list(Trust)), st.lists(st.text("ab c", min_size=1), max_size=2), st.sampled_from(["", "(b)"]))
+def test_a_ground_in_short_keeps_what_limits_it(trust, prose, clause):
+    """A theorem of a kernel has hypotheses, and a proof may have steps in words."""
+    scope = {} if trust in (Trust.PROVED, Trust.ARGUED, Trust.NOT_EXAMINED) else {"K": (2, 3)}
+    assume(prose or trust not in (Trust.ARGUED, Trust.NOT_EXAMINED))
+    said = _short(Label(trust, scope, prose=tuple(prose), clause=clause))
+    assert said.startswith(f"{clause}: " * bool(clause))
+    assert ("under its hypotheses" in said) == (trust is Trust.KERNEL_CHECKED)
+    if trust in (Trust.PROVED, Trust.PROVED_AT_SIZES):
+        assert ("some steps in words" in said) == bool(prose)
