@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+
+from dynamics.support.rounded import faithful
 
 __all__ = ["Label", "Trust", "sized", "weakest"]
 
@@ -106,7 +109,7 @@ class Label:
             text = "proved at " + " and ".join(f"{name} = {_listed(value)}" for name, value in self.scope.items())
         else:
             tolerance = self.scope.get("tolerance")
-            small = isinstance(tolerance, float) and 0 < tolerance <= _NOISE and self.holds
+            small = isinstance(tolerance, float) and 0 < tolerance <= _NOISE
             entries = (
                 sized(value, tolerance) if name == "error" and isinstance(value, float) else _entry(name, value)
                 for name, value in self.scope.items()
@@ -163,9 +166,12 @@ _WORDS = {
 
 
 def sized(error: float, tolerance: object = None) -> str:
-    """An error in words: "error 0.02", or, below rounding, "error below 1e-9", which is the tolerance if it is less."""
-    bound = min(_NOISE, tolerance) if isinstance(tolerance, float) and tolerance > 0 else _NOISE
-    return f"error {error:.2g}" if not error < bound else f"error below {bound:.0e}".replace("e-0", "e-")
+    """An error in words, never rounded across the tolerance: "error 0.02", or, below rounding, "error below 1e-9"."""
+    known = tolerance if isinstance(tolerance, float) and tolerance > 0 else math.inf
+    bound = min(_NOISE, known)
+    if not error < bound:
+        return f"error {faithful(error, lambda number: number <= known, 2)}"
+    return f"error below {faithful(bound, lambda number: number > error, 1)}".replace("e-0", "e-")
 
 
 def _listed(value: object) -> str:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 import sympy as sp
+from hypothesis import given
+from hypothesis import strategies as st
 
 import yzflow
 from theory import statements
@@ -15,7 +17,7 @@ from theory.papers import built_in, papers
 from theory.scan_and_snap.proofs import lemma5
 from theory.statements import Assumption, Check, Clause, Statement
 from theory.symbolic import Derivation, part
-from theory.trust import Label, Trust, weakest
+from theory.trust import Label, Trust, sized, weakest
 from yzflow.audits import verdicts
 from yzflow.audits.check import StatementVerdict
 from yzflow.audits.report import AuditReport
@@ -342,3 +344,21 @@ def test_what_suffices_stands_in_place_of_all_assumptions():
     assert statement.assumes == {"Assumes": ("K >= 9",), "area, only": ("K >= 2",), "slope, only": ()}
     with pytest.raises(ValueError, match="`suffices` must be all that a check assumes, but 'area' has assumptions"):
         dataclasses.replace(check, assumptions=(strong,))
+
+
+@given(
+    st.floats(0, 1e3) | st.floats(0, 3e-8) | st.floats(0.99, 1.01), st.sampled_from([1.4e-9, 1e-8, 0.02, 1.0, 0.996])
+)
+def test_an_error_in_words_is_on_its_side_of_the_tolerance(error, tolerance):
+    """Also where both have the same first digits."""
+    for size in (error, error * tolerance):
+        said = sized(size, tolerance)
+        number = float(said.rpartition(" ")[2])
+        if "below" in said:
+            assert size < number and size <= tolerance
+        else:
+            assert (number <= tolerance) == (size <= tolerance) and number == pytest.approx(size, rel=0.06)
+
+
+def test_an_error_that_is_no_number_is_said_to_be_none():
+    assert sized(float("nan"), 1e-9) == "error nan" and sized(float("inf")) == "error inf"
