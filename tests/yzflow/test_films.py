@@ -48,6 +48,13 @@ def test_pictures_are_of_the_times_in_their_order(tmp_path):
     assert lasting == (250,) * 4 and list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.parametrize("fps", [7, 40])
+def test_a_gif_lasts_as_long_as_is_said(tmp_path, fps):
+    """Its clock counts hundredths of a second, of which a picture is no whole number."""
+    film.write(tmp_path / "bar.gif", (picture({0: n % 2}, 0) for n in range(fps)), fps)
+    assert sum(lasting for _, lasting in heights(tmp_path / "bar.gif")) == 1000
+
+
 def test_a_film_of_attention_shows_scan_and_snap(flow):
     """Recorded times, early and late ones: half of log(1 + t) is before the middle picture."""
     times = np.array(figures.moving_attention.times(flow, 20))

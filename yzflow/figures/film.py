@@ -6,7 +6,9 @@ import os
 import subprocess
 from collections.abc import Iterable
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from matplotlib import rc_context
 from matplotlib.animation import AbstractMovieWriter, FFMpegWriter, PillowWriter
@@ -15,7 +17,20 @@ from matplotlib.figure import Figure
 from dynamics.support import checks
 from dynamics.support.files import replacing, writable
 
-_WRITERS: dict[str, type[AbstractMovieWriter]] = {".gif": PillowWriter, ".mp4": FFMpegWriter}
+
+class _GifWriter(PillowWriter):
+    """Writer of films that last as long as they should: a GIF counts hundredths of a second, and so do its pictures."""
+
+    _frames: list[Any]
+
+    def finish(self) -> None:
+        ends = [round(100 * number / self.fps) for number in range(len(self._frames) + 1)]
+        lasting = [10 * (end - start) for start, end in pairwise(ends)]  # milliseconds
+        first, *others = self._frames
+        first.save(self.outfile, save_all=True, append_images=others, duration=lasting, loop=0)
+
+
+_WRITERS: dict[str, type[AbstractMovieWriter]] = {".gif": _GifWriter, ".mp4": FFMpegWriter}
 _DPI = 100
 _MOST = 1000  # pictures, of 2 MB each while a GIF is made
 _FASTEST = 50  # pictures a second: browsers slow a faster GIF down
