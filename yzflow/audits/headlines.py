@@ -167,13 +167,22 @@ def _failing(held: Sequence[Part], missed: list[Part], named: bool) -> list[str]
 
 def _holding(column: Column, held: Sequence[Part], others: Sequence[Part]) -> list[str]:
     measured = [part for part in held if part.size is not None]
-    proved = [f"is proved{f' in {part.clauses}' if part.clauses else ''}" for part in held if part.size is None]
-    words = f"{column.about or 'it'} {' and '.join(['held'] * bool(measured) + proved[:1])}"
+    said = next((_proved(part) for part in held if part.size is None), [""])
+    words, *shorter = (
+        f"{column.about or 'it'} {' and '.join(filter(None, ['held' * bool(measured), proved]))}" for proved in said
+    )
     if not others:
-        return [words]
+        return [words, *shorter]
     count = f"{len(held)} of {len(held) + len(others)} parts held, the rest was {_kinds(others)}"
     named = "; ".join(f"{part.says}: {part.outcome.value}" for part in others)
-    return [f"{_listed(measured)} held; {named}", count] if measured else [f"{words}; {named}", words]
+    return [f"{_listed(measured)} held; {named}", count] if measured else [f"{words}; {named}", words, *shorter]
+
+
+def _proved(part: Part) -> list[str]:
+    """Wordings of a proof that holds; the word "proved" never stands without the sizes of a proof at sizes."""
+    of = f" in {part.clauses}" if part.clauses else ""
+    unsized = f"has a proof{of}{part.sizes.partition(' at ')[0]} at fixed sizes"
+    return [f"is proved{of}{part.sizes}", *[unsized] * bool(part.sizes)]
 
 
 def _open(column: Column, held: Sequence[Part]) -> list[str]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from dynamics.support.rounded import faithful, margin
 from theory import layout
 from theory.statements import Check, Statement
-from theory.trust import Label
+from theory.trust import Label, Trust
 from yzflow.audits.verdicts import Row, Verdict, amount, judge
 
 __all__ = ["COLUMNS", "MISSED", "PRINTED", "Absent", "Column", "Outcome", "Part", "four_columns"]
@@ -114,6 +114,8 @@ class Part:
         Settings and levels of the measurements.
     clauses : str
         Number of parts that a proof covers, in words; empty if it covers all.
+    sizes : str
+        Words for the sizes at which a proof was done; empty for a proof of all sizes.
     beyond : bool
         True for a form that goes beyond the printed one, under its own assumptions.
     unmet : tuple of (str, float), optional
@@ -129,6 +131,7 @@ class Part:
     settings: tuple[str, ...] = ()
     levels: tuple[str, ...] = ()
     clauses: str = ""
+    sizes: str = ""
     beyond: bool = False
     unmet: tuple[str, float] | None = None
     stopped: float | None = None
@@ -384,4 +387,9 @@ def _proved(statement: Statement, proofs: Sequence[Label]) -> tuple[Part, ...]:
     of = len(statement.clauses)
     some = "" if done >= of else f"{done} of {of} parts"
     says = f"the proof of {some}" if some else "the proof"
-    return (Part(says, Outcome.HOLDS if all(label.holds for label in proofs) else Outcome.FAILS, clauses=some),)
+    limited = [replace(label, prose=()).words for label in proofs if label.trust is Trust.PROVED_AT_SIZES]
+    sizes = "; ".join(dict.fromkeys(words.removeprefix("proved at ") for words in limited))
+    if limited:
+        sizes = f" at {sizes}" if len(limited) == len(proofs) else f", some parts only at {sizes}"
+    outcome = Outcome.HOLDS if all(label.holds for label in proofs) else Outcome.FAILS
+    return (Part(says, outcome, clauses=some, sizes=sizes),)

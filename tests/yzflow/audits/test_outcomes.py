@@ -5,6 +5,8 @@ from dataclasses import replace
 
 import pytest
 import sympy
+from hypothesis import given
+from hypothesis import strategies as st
 from ours import OURS
 
 from theory import layout
@@ -169,6 +171,28 @@ def test_a_proof_of_some_clauses_is_not_called_one_of_all():
     assert headline(four_columns(some, [row(own)], proof)).endswith("it held and is proved in 1 of 2 parts.")
     both = (*proof, Label(Trust.PROVED, clause="second"))
     assert headline(four_columns(some, [row(own)], both)).endswith("it held and is proved.")
+
+
+@given(st.lists(st.booleans(), min_size=2, max_size=2), st.integers(1, 60))
+def test_a_proof_at_sizes_is_never_called_one_of_all(fixed, many):
+    """In a sentence with its sizes; in a headline at least with words that there are some."""
+    own, prove = check(), lambda: Derivation("", {"": sympy.Integer(0)}, sizes={})
+    clauses = (Clause("first", "x", prove=prove, checks=(own,)), Clause("second", "y", prove=prove))
+    some = Statement(PAPER, "Theorem 0", "Growth", "It grows.", "x", corrected="y", clauses=clauses)
+    sizes = {"K": tuple(range(2, 2 + many))}
+    proofs = tuple(
+        Label(Trust.PROVED_AT_SIZES if known else Trust.PROVED, sizes if known else {}, clause=clause.name)
+        for known, clause in zip(fixed, clauses, strict=True)
+    )
+    columns = four_columns(some, [row(own)], proofs)
+    at = ", ".join(map(str, sizes["K"]))
+    only = "" if all(fixed) else ", some parts only"
+    for said in (sentence(columns), headline(columns)):
+        if not any(fixed):
+            assert said.endswith("it held and is proved.")
+        else:
+            whole = said.endswith(f"it held and is proved{only} at K = {at}.")
+            assert whole or (said.endswith(f"it held and has a proof{only} at fixed sizes.") and many > 20)
 
 
 def missed_as_printed(one):
