@@ -203,8 +203,10 @@ def _share(verdict: Examined) -> str:
 
 
 def outcomes(columns: Sequence[Column]) -> str:
-    """The verdict in each column that has one, as a list; empty if none has."""
-    shown = [column for column in columns if column.outcome not in (Outcome.NOT_EXAMINED, Outcome.NOT_RUN)]
+    """The verdict in each column that has one, as a list, with what was not run beside simulations that were."""
+    ran = any(part.settings for column in columns for part in column.parts)
+    silent = (Outcome.NOT_EXAMINED,) if ran else (Outcome.NOT_EXAMINED, Outcome.NOT_RUN)
+    shown = [column for column in columns if column.outcome not in silent]
     items = "".join(
         f"<li class='{column.outcome.value.replace(' ', '-')}'><span class='soft'>{escape(column.title)}</span> "
         f"{formulas.readable(column.words)}</li>"

@@ -16,7 +16,7 @@ from yzflow.audits import report as audit_page
 from yzflow.audits.case import OwnCase
 from yzflow.audits.check import StatementVerdict
 from yzflow.audits.headlines import MOST
-from yzflow.audits.outcomes import Absent, Outcome
+from yzflow.audits.outcomes import Absent, Column, Outcome, Part
 from yzflow.audits.report import AuditReport
 from yzflow.audits.screen import _short
 from yzflow.audits.verdicts import Row
@@ -143,3 +143,11 @@ def test_a_ground_in_short_keeps_what_limits_it(trust, prose, clause):
     assert ("under its hypotheses" in said) == (trust is Trust.KERNEL_CHECKED)
     if trust in (Trust.PROVED, Trust.PROVED_AT_SIZES):
         assert ("some steps in words" in said) == bool(prose)
+
+
+def test_a_page_names_what_was_not_run_beside_what_was():
+    """A reader who asks for one level sees that SGD has no verdict."""
+    ran = Column("true gradient", (Part("signs", Outcome.HOLDS, 0.0, settings=("here",)),))
+    unrun, unasked = Column("SGD", (Part("signs", Outcome.NOT_RUN),)), Column("theory")
+    assert "SGD</span> not run" in single.outcomes([ran, unrun, unasked])
+    assert "theory" not in single.outcomes([ran, unrun, unasked]) and single.outcomes([unrun, unasked]) == ""
