@@ -2,6 +2,7 @@
 
 import json
 import re
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -132,3 +133,11 @@ def test_a_number_without_a_figure_says_which_are_drawn_and_one_of_two_papers_sa
             figures.find(str(number))
         except ValueError as error:
             assert all(f"{name} ({paper})" in str(error) for name, paper in entries)
+
+
+def test_a_number_where_no_figure_has_one_asks_for_a_name(monkeypatch):
+    mine = SimpleNamespace(name="mine", paper="Outside", numbers=())
+    monkeypatch.setattr(figures.finding, "entries", lambda: {"mine": mine})
+    monkeypatch.setattr(figures.finding, "of_studies", dict)
+    with pytest.raises(ValueError, match="`NAME` must be the name of a figure, as none of Outside has a number"):
+        figures.find("3")

@@ -59,6 +59,8 @@ def _rule_of_numbers(name: str, known: Sequence[Entry]) -> str:
         numbers.setdefault(entry.paper, []).extend(entry.numbers)
     drawn = "; ".join(f"{paper} {', '.join(map(str, sorted(set(own))))}" for paper, own in numbers.items() if own)
     where = "" if of_studies() else f", or come with the studies: {studies.MISSING}"
+    if not drawn:
+        return f"be the name of a figure, as none of {' and '.join(numbers)} has a number{where}"
     return f"be the number of a figure that is drawn here: {drawn}; others in print show no data{where}"
 
 
