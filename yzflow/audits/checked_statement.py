@@ -193,9 +193,9 @@ class Examined:
 
     @property
     def command(self) -> str:
-        """Shell command that repeats the check."""
+        """Shell command that repeats the check; FILE and TRAINING stand for a reader's data and options."""
         options = ("" if self.quick else " --full") + (f" --seed {self.seed}" if self.seed else "")
-        options = f" --data FILE{options}" if self.own else options
+        options = f" --data FILE TRAINING{options}" if self.own else options  # the reader has them
         return f'yzflow check "{self.statement.id}"{options}'
 
 

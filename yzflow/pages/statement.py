@@ -375,8 +375,7 @@ def _derivation(derivation: Derivation) -> str:
 
 def _again(verdict: Examined) -> str:
     statement = verdict.statement
-    options = verdict.command.removeprefix(f'yzflow check "{statement.id}"')
-    command = f'yzflow page "{statement.id}"{options} --out {slug(statement)}.html'
+    command = f"{verdict.command} --page {slug(statement)}.html"
     of_paper = [panel for panel in panels() if _paper(panel) == statement.paper]
     links = "".join(
         f"<p>To try it with sliders: <code>yzflow explore</code> writes the explorer, whose panel on this paper is "

@@ -2,15 +2,18 @@
 
 import html
 import re
+import shlex
 from dataclasses import replace
 from unittest import mock
 
+import click
 from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 
 from theory import statements
 from theory.statements import SHARPER, Source
 from theory.trust import Label, Trust
+from yzflow import cli
 from yzflow.audits import formulas
 from yzflow.audits import report as audit_page
 from yzflow.audits.case import OwnCase
@@ -151,3 +154,16 @@ def test_a_page_names_what_was_not_run_beside_what_was():
     unrun, unasked = Column("SGD", (Part("signs", Outcome.NOT_RUN),)), Column("theory")
     assert "SGD</span> not run" in single.outcomes([ran, unrun, unasked])
     assert "theory" not in single.outcomes([ran, unrun, unasked]) and single.outcomes([unrun, unasked]) == ""
+
+
+@settings(max_examples=10)
+@given(verdicts())
+def test_commands_of_a_page_are_those_of_a_check_that_can_be_run(verdict):
+    """Also at a reader's own data, which only `check` takes; what stands for the reader's own is in capitals."""
+    text = html.unescape(re.search("<pre><code>(yzflow.*?)</code>", single._again(verdict), re.S)[1])
+    for line in text.splitlines():
+        name, *arguments = shlex.split(line)[1:]
+        blanks = [argument for argument in arguments if argument in ("FILE", "TRAINING")]
+        assert blanks == ["FILE", "TRAINING"] * (verdict.own is not None)
+        rest = [argument for argument in arguments if argument != "TRAINING"]
+        cli.main.get_command(click.Context(cli.main), name).make_context(name, rest)
