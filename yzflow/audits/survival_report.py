@@ -116,6 +116,7 @@ def told(table: xr.Dataset) -> list[str]:
             lines.append(f"{len(worst) - _NAMED} more {'do' if len(worst) > _NAMED + 1 else 'does'} not hold in all")
         whole = "hold" if len(asked) - len(missed) != 1 else "holds"
         first = f"Under {option}, {len(asked) - len(missed)} of {len(asked)} checks {whole} in all simulations"
+        first += ", those of mini-batches by a test over their runs" * bool(table["votes"].sel(option=option).any())
         sentences.append("; ".join([first if asked else f"Under {option}, nothing is asked", *lines]) + ".")
     return sentences
 

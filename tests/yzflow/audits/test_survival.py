@@ -228,6 +228,7 @@ def test_reports(flows, drawn):
     )
     many = survival_report.text(flows)
     assert "✓ holds" in many and "✗*" in many
+    assert "by a test over their runs" in shown and "over their runs" not in many
     facts = json.loads(json.dumps(survival_report.facts(drawn)["cells"]))
     assert {one["verdict"] for one in facts} >= {"HOLDS", "REVERSED"}
     assert all(one["label"]["trust"] == "MEASURED" for one in facts if one["verdict"] in ("HOLDS", "REVERSED"))
