@@ -72,7 +72,10 @@ def test_rooms_import_no_private_name():
 def test_every_study_is_listed_in_a_line():
     shown = study()
     assert shown.exit_code == 0 and [line.split()[0] for line in shown.stdout.splitlines()] == list(ROOMS)
-    assert all(line.split(maxsplit=1)[1] == room.line for line, room in zip(shown.stdout.splitlines(), ROOMS.values()))
+    assert all(
+        line.split(maxsplit=1)[1] == room.line
+        for line, room in zip(shown.stdout.splitlines(), ROOMS.values(), strict=True)
+    )
     assert json.loads(study("--json").stdout) == {name: room.line for name, room in ROOMS.items()}
 
 
