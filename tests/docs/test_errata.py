@@ -8,7 +8,7 @@ from markdown_pages import rendered
 from theory import papers
 
 # The page is about our own papers, whatever else is installed.
-REGISTER = {statement.id: statement for paper in papers.built_in() for statement in paper.statements}
+REGISTER = {one.id: one for paper in papers.built_in() for one in paper.statements if one.errata}
 SCREEN, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 
 

@@ -70,7 +70,7 @@ class _Entry(NamedTuple):
 
 
 class _Value(NamedTuple):
-    """What stands before a mark or below that of a table, if anything can, and what should."""
+    """The text before a mark or below that of a table, if there is any, and the one that should be there."""
 
     line: int
     key: str
@@ -121,7 +121,7 @@ class Page:
         return self.text.count("\n", 0, start) + 1
 
     def _value(self, mark: re.Match[str], find: Find) -> _Value:
-        """What stands at a mark, and what should.
+        """The text at a mark, and the one that should be there.
 
         Raises
         ------
@@ -149,7 +149,7 @@ class Page:
         return _Value(line, key, span, there, expected, bool(mark["rows"]))
 
     def check(self, find: Find) -> list[Problem]:
-        """What is wrong: values, keys, premises, and numbers without a key."""
+        """All faults: values, keys, premises, and numbers without a key."""
         problems = list(self._problems)
         for mark in self._marks:
             try:
