@@ -124,7 +124,7 @@ def calls(tmp_path_factory):
                 "audits.report.AuditReport.to_json": (report.to_json, {"path": "audit.json"}),
                 "audits.report.AuditReport.to_html": (report.to_html, {"path": "audit.html"}),
                 **{f"audits.report.AuditReport.{name}": (getattr(report, name), of_statement)
-                   for name in ("labels", "summary", "summaries")},
+                   for name in ("of", "labels", "summary", "summaries")},
                 "audits.report.AuditReport.columns": (report.columns, of_statement
                                                       | {"everywhere": False, "absent": ()}),
                 "audits.report.AuditReport.labels_of": (report.labels_of, of_statement

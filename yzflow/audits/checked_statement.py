@@ -8,9 +8,9 @@ from dynamics.support.rounded import margin as shown_margin
 from theory import layout
 from theory.statements import Statement
 from theory.trust import Label
-from yzflow.audits.headlines import fitted, headline, own_headline, sentence
+from yzflow.audits.case import OwnCase
+from yzflow.audits.headlines import failing, failure, headline, own_headline, sentence
 from yzflow.audits.outcomes import Absent, Column, Outcome
-from yzflow.audits.own_training import OwnCase
 from yzflow.audits.report import AuditReport
 from yzflow.audits.verdicts import Row, VerdictRow, verdict_rows
 
@@ -112,13 +112,8 @@ class Examined:
     @property
     def finding(self) -> str:
         """A sentence for each column; or what should hold and fails."""
-        return sentence(self.columns) if self.passed else _failing("; ".join(name + at for name, at in self._wrong))
-
-    @property
-    def _wrong(self) -> list[tuple[str, str]]:
-        """Names of proofs and checks that should hold and fail, each with its setting."""
-        alarming = [(f"{row.check} in the {row.level}", f" at {row.setting}") for row in self.rows if row.alarming]
-        return [(f"the proof's {name}", "") for names in self.report.proofs.values() for name in names] + alarming
+        wrong = "; ".join(name + at for name, at in self.report.wrong)
+        return failure(wrong) if wrong else sentence(self.columns)
 
     @property
     def headline(self) -> str:
@@ -126,11 +121,8 @@ class Examined:
 
         For a reader's data it begins with the outcome of training.
         """
-        if not self.passed:
-            (name, at), *others = self._wrong
-            more = f"; {len(others)} more" if others else ""
-            count = f"{len(self._wrong)} checks or steps of the proof"
-            return fitted([self.finding, *map(_failing, (f"{name}{at}{more}", f"{name}{more}", count))])
+        if self.report.wrong:
+            return failing(self.report.wrong)
         if self.own is None:
             return headline(self.columns)
         margins = self.own.margins.values()
@@ -197,10 +189,6 @@ class Examined:
         options = ("" if self.quick else " --full") + (f" --seed {self.seed}" if self.seed else "")
         options = f" --data FILE TRAINING{options}" if self.own else options  # the reader has them
         return f'yzflow check "{self.statement.id}"{options}'
-
-
-def _failing(names: str) -> str:
-    return f"FAILS where it should hold: {names}."
 
 
 def head(statement: Statement) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from theory import layout
 from yzflow.audits.outcomes import MISSED, PRINTED, Column, Outcome, Part
 
-__all__ = ["MOST", "fitted", "headline", "own_headline", "sentence"]
+__all__ = ["MOST", "failing", "failure", "headline", "own_headline", "sentence"]
 
 MOST = 160  # characters of a headline
 # Column -> the words before its finding in a sentence.
@@ -83,6 +83,20 @@ def own_headline(columns: Sequence[Column], *, training: str = "", broken: int =
     first = next(i for i, (where, _) in enumerate(clauses) if where)
     where, words = clauses[first]
     return _fit(clauses, ending, named=[*clauses[:first], (f"{where} ({training})", words), *clauses[first + 1 :]])
+
+
+def failure(names: str) -> str:
+    """A sentence on proofs and checks that should hold and fail."""
+    return f"FAILS where it should hold: {names}."
+
+
+def failing(wrong: Sequence[tuple[str, str]]) -> str:
+    """The headline of failures: the name of each and its setting, or as many as fit."""
+    (name, at), *others = wrong
+    more = f"; {len(others)} more" if others else ""
+    count = f"{len(wrong)} checks or steps of the proof"
+    names = ["; ".join(name + at for name, at in wrong), f"{name}{at}{more}", f"{name}{more}", count]
+    return fitted([failure(name) for name in names])
 
 
 def fitted(candidates: Sequence[str]) -> str:

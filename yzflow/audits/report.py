@@ -20,6 +20,7 @@ from theory.statements import Clause, Source, Statement
 from theory.trust import Label, Trust, weakest
 from yzflow.audits import campaign_table, formulas
 from yzflow.audits.enclosing import EnclosedFlow
+from yzflow.audits.headlines import failing, headline
 from yzflow.audits.outcomes import COLUMNS, Absent, Column, four_columns
 from yzflow.audits.rendered import as_json, columns, html_table
 from yzflow.audits.verdicts import Row, verdict_rows
@@ -67,7 +68,13 @@ class AuditReport:
     @property
     def passed(self) -> bool:
         """True if every proof holds, and every statement holds at the settings where it should."""
-        return not any(self.proofs.values()) and not any(row.alarming for row in self.table)
+        return not self.wrong
+
+    @property
+    def wrong(self) -> list[tuple[str, str]]:
+        """Names of proofs and checks that should hold and fail, each with its setting."""
+        alarming = [(f"{row.check} in the {row.level}", f" at {row.setting}") for row in self.table if row.alarming]
+        return [(f"the proof's {name}", "") for names in self.proofs.values() for name in names] + alarming
 
     def of(self, statement: Statement) -> AuditReport:
         """The report on one of its statements alone."""
@@ -374,15 +381,10 @@ def _page(report: AuditReport) -> str:
 
 def _folded(report: AuditReport, statement: Statement) -> str:
     """A statement's verdict in a sentence, which unfolds to its forms, errata, grounds and table."""
-    from yzflow.audits.checked_statement import Examined  # which imports this module
-
-    escape = html.escape
-    verdict = Examined(statement, report.of(statement), quick=False, seed=0)
-    bad = "" if verdict.passed else " class=bad"
+    escape, alone = html.escape, report.of(statement)
+    bad, said = (" class=bad", failing(alone.wrong)) if alone.wrong else ("", headline(alone.columns(statement)))
     title = f"{escape(statement.id)}. {escape(statement.title)}"
-    parts = [
-        f"<details><summary{bad}><h2>{title}</h2> {escape(verdict.headline)}</summary><p>{escape(statement.text)}</p>"
-    ]
+    parts = [f"<details><summary{bad}><h2>{title}</h2> {escape(said)}</summary><p>{escape(statement.text)}</p>"]
     parts += [f"<p class=formula>{escape(name)}: {formulas.as_html(formula)}</p>" for name, formula in statement.forms]
     parts += [f"<p>{escape(sentence)}</p>" for sentence in assumed(statement)]
     errata = [f"<p>{erratum.label}: {escape(erratum)}</p>" for erratum in statement.errata]
@@ -395,7 +397,7 @@ def _folded(report: AuditReport, statement: Statement) -> str:
             parts.append(f"<li class=formula>{escape(clause.name)}: {formulas.as_html(clause.formula)}")
         parts += [f"<li>{escape(str(label))}" for label in report.labels_of(statement, clause)]
     parts.append("</ul>")
-    if rows := verdict.rows:
+    if rows := alone.table:
         parts.append(_plot(report, statement.id))
         source = escape(statement.source.short)
         names = ["check", "simulation", "setting", "assumptions", source, "corrected", "expected"]
