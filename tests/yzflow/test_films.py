@@ -123,6 +123,7 @@ def test_what_makes_no_film_is_refused_before_anything_runs(tmp_path, monkeypatc
         (["--out", gif, "--seconds", -1], "`seconds` must be positive, but got -1"),
         (["--out", gif, "--seconds", 0.1], "`seconds` must make 2 to 1000 pictures at 10 a second, but got 0.1"),
         (["--out", gif, "--seconds", 1e300], "`seconds` must make 2 to 1000 pictures at 10 a second, but got 1e+300"),
+        (["--run", __file__, "--quick"], "`--quick` must be left out beside --run, whose times are recorded"),
         (["--out", gif, "--queries", 3], "`--queries` must be left out for moving_attention, which takes --classes"),
     ):
         assert said in refused(*words), words

@@ -139,7 +139,7 @@ def calls(tmp_path_factory):
                     name: value for name, value in vars(entry).items() if name != "__signature__"
                 } | {"compute": entry.compute, "claims": None}),
                 "figures.registry.Entry.film": (figures.find("moving_attention").film, {
-                    "path": "film.gif", "data": run, "seconds": 0.2, "fps": 5, "quick": True, "store": None,
+                    "path": "film.gif", "data": run, "seconds": 0.4, "fps": 5, "quick": True, "store": None,
                     "progress": False}),
                 "figures.registry.draw": (figures.draw, {"name": entry.name, "stem": "drawn"}),
                 "paper.Paper": (yzflow.Paper, parts()),

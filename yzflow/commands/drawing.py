@@ -119,9 +119,12 @@ def film(
     Example: yzflow sgd --seed 3 --momentum 0 --out sgd.nc && yzflow film --run sgd.nc --out sgd.gif
     """
     from dynamics import Trajectory
+    from dynamics.support import checks
     from yzflow import figures
     from yzflow.figures import film as films
 
+    if quick and run is not None:
+        raise checks.reject("--quick", "be left out beside --run, whose times are recorded", run)
     files_to_write(out)
     path, pictures = films.check("--out", out), films.size(seconds, fps)
     entry = figures.find(name)
