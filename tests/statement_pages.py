@@ -64,7 +64,7 @@ def assert_one_screen(page):
     width, height = SCREEN["width"], SCREEN["height"]
     inside = [0 <= b["left"] < b["right"] <= width and 0 <= b["top"] < b["bottom"] <= height for b in boxes]
     assert [box["name"] for box, fits in zip(boxes, inside, strict=True) if not fits] == []
-    assert len(boxes) >= 6 + 2 * 2 + 4
+    assert len(boxes) >= 6 + 2 * 2 + 3
     sizes = {b["name"]: (b["right"] - b["left"], b["bottom"] - b["top"]) for b in page.evaluate(BOXES, ".canvas")}
     assert sizes["curves-canvas"][0] > 700 and sizes["curves-canvas"][1] > 290 and sizes["difference-canvas"][1] > 100
     left = "(all) => all.map((one) => one.querySelector('.axes line').getAttribute('x1'))"
