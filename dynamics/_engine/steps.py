@@ -38,7 +38,7 @@ class Solver:
         classes are copies of each other but for the names of their tokens, or tokens can be exchanged. The result is
         the same up to the tolerances; the cost does not depend on the number of copies. Not used with a value matrix,
         a hidden layer, an embedding, distributions as targets, another objective, temperature or normalisation, or an
-        optimizer; nor with fewer than 48 classes by decoders that invert F^T F, which are faster whole. See
+        optimizer; nor with fewer than 48 classes by decoders that invert F^T F, where it gains little or nothing. See
         `dynamics.fields.symmetry`.
     momentum : "second order" or "first order"
         Form of an `Optimizer` with momentum: a velocity with its own equation, or a factor 1/(1 - momentum) of the

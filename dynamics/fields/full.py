@@ -11,7 +11,7 @@ import numpy as np
 
 from dynamics._model.frames import Frame, frame_of, looked
 from dynamics._model.problem import Problem
-from dynamics._model.weights import RATES, Weights
+from dynamics._model.weights import RATES, Weights, plain_over_time
 from dynamics.fields.orbits import KindFrame, Orbits
 from dynamics.fields.system import FlowSetting, Observed, States, System, frame_for
 from dynamics.layer import Layer, moved
@@ -318,8 +318,7 @@ class FullOrbits(System):
             loss, slopes = looked(frame, states)
             loss *= self.orbits.frames[0].copies * self.orbits.frames[0].share
         velocity = np.where(self.z_index >= 0, slopes[:, self.z_index], 0.0)
-        none = (np.empty((len(states), 0, 0)),) * 5
-        return Observed(States.of(start, Weights(Z, Y, *none)), velocity, None if np.isnan(loss).all() else loss)
+        return Observed(States.of(start, plain_over_time(Z, Y)), velocity, None if np.isnan(loss).all() else loss)
 
     def extra(self, states: np.ndarray) -> dict[str, tuple]:
         """Nothing beside what every simulator records."""

@@ -25,7 +25,7 @@ from dynamics.support.checks import read_only
 
 # How many times smaller the reduced system has to be.
 _WORTH = 2
-# Below so many classes F^T F is inverted faster whole than by kinds, whose calls cost more than their numbers.
+# Below so many classes F^T F is inverted whole: kinds cost more calls than they save numbers up to some forty classes.
 _FEWEST_INVERTED = 48
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from dynamics._model.batch import Batch
-from dynamics._model.weights import Weights
+from dynamics._model.weights import plain_over_time
 from dynamics.fields import _kernels as reduced
 from dynamics.fields.features import Features
 from dynamics.fields.modified import ModifiedOrbits, check_inverse
@@ -85,8 +85,10 @@ class Theory(System):
 
     def layer(self, state: np.ndarray) -> Layer:
         """The layer at a state, with Y of Theorem 5."""
-        seen = self.observe(state[None]).states
-        return Layer(seen.weights.Z[0], seen.weights.Y[0], None, self.multiplicity)
+        Z, x = (read_only(part) for part in self.split(state))
+        Y = np.zeros((self.shape[1], self.multiplicity.size))
+        self._decode(Features.of(self.batch, Z), x, Y)
+        return Layer(Z, Y, None, self.multiplicity)
 
     def bound(self, state: np.ndarray, out: np.ndarray) -> Callable[[], float]:
         """A function that writes the derivative at what ``state`` then holds into ``out``."""
@@ -110,8 +112,7 @@ class Theory(System):
             features = Features.of(self.batch, read_only(Z[i].view()))
             self._pull_back(features, own, velocity[i])
             self._decode(features, own, Y[i])
-        none = (np.empty((n, 0, 0)),) * 5
-        return Observed(States.of(self.setting.start, Weights(Z, Y, *none)), velocity, None)
+        return Observed(States.of(self.setting.start, plain_over_time(Z, Y)), velocity, None)
 
     def extra(self, states: np.ndarray) -> dict[str, tuple]:
         """h of each class over time."""

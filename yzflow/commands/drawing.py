@@ -110,7 +110,7 @@ def film(
 ) -> None:
     """Write a film of scan and snap, or of a run of yours: a figure at one time after the other.
 
-    Half a minute for 60 pictures. Times are evenly spaced in log(1 + t). An MP4 file needs ffmpeg.
+    A minute for 60 pictures. Times are evenly spaced in log(1 + t). An MP4 file needs ffmpeg.
 
     Example: yzflow film --out film.gif
 
