@@ -12,7 +12,7 @@ from random import Random
 import numpy as np
 import pytest
 from driving import ROOT
-from hypothesis import example, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from published.keys import Page
 from published.pages import check_pages, finder, pages, sources, unkeyed, write_pages
@@ -317,6 +317,8 @@ BETWEEN = st.sampled_from([" ", "\n", " to ", "-", "**, ", " | ", " ("])
 @given(st.lists(st.tuples(NUMBERS, BETWEEN, st.randoms()), min_size=1, max_size=5))
 def test_written_numbers_are_right_and_nothing_else_changes(entries):
     """Others of the same forms are written over some numbers: only what stands before marks changes."""
+    # After a hyphen a word is the end of another, as in twenty-three, and is refused.
+    assume(not any(how == "words" and between == "-" for (_, how), between, _ in entries))
     names = [f"a.b.n{i}" for i in range(len(entries))]
     block = "\n".join(
         f"n{i}: {name} {how}" for i, (name, ((_, how), _, _)) in enumerate(zip(names, entries, strict=True))
