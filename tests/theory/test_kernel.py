@@ -116,7 +116,7 @@ def test_a_statement_cannot_claim_it_in_words():
 def test_counts_are_those_of_the_table():
     clauses = {(one.statement, one.clause) for one in kernel.table() if one.kind == "clause"}
     found = report(*(one for one in REGISTER.values() if one.paper != "JoMA"))
-    assert found.counts()["kernel"] == len(clauses) and f"has checked {len(clauses)} clauses" in found.counted()
+    assert found.counts()["kernel"] == len(clauses) and f"has checked {len(clauses)} parts" in found.counted()
 
 
 def test_check_pages_and_errata_show_theorems_with_hypotheses():

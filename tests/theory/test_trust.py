@@ -133,8 +133,8 @@ def test_each_clause_has_its_own_label_and_the_whole_the_weakest():
     assert [label.trust for _, label in report.summaries(statement)] == [
         Trust.PROVED, Trust.NOT_EXAMINED, Trust.ARGUED,
     ]  # fmt: skip
-    assert "which have 3 clauses, 0 have a symbolic proof for all sizes of every clause" in report.counted()
-    assert "1 one of some clauses, and 0 none" in report.counted()
+    assert "which have 3 parts, 0 have a symbolic proof for all sizes of every part" in report.counted()
+    assert "1 one of some parts, and 0 none" in report.counted()
     trust = json.loads(report.json())["trust"][statement.id]
     assert trust["clauses"]["area"]["trust"] == "PROVED" and trust["summary"]["clause"] == "slope"
     text = StatementVerdict(statement, report, True, 0).text()

@@ -53,7 +53,7 @@ class StatementVerdict(Examined):
             lines += wrapped(erratum, f"{erratum.label}:".ljust(13))
         for clause in statement.clauses:
             if clause.formula:
-                lines += wrapped(f"{clause.name}: {clause.formula}", "Clause:      ")
+                lines += wrapped(f"{clause.name}: {clause.formula}", "Part:        ")
         lines += ["", *wrapped(self.outcome, "")]
         lines += outcomes(self.columns, statement)
         lines += ["", "Rests on"]

@@ -12,7 +12,7 @@ from yzflow.audits.case import OwnCase
 from yzflow.audits.headlines import failing, failure, headline, own_headline, sentence
 from yzflow.audits.outcomes import Absent, Column, Outcome
 from yzflow.audits.report import AuditReport
-from yzflow.audits.verdicts import Row, VerdictRow, verdict_rows
+from yzflow.audits.verdicts import Row, VerdictRow, broken, verdict_rows
 
 __all__ = ["MARGINS", "Examined", "bare", "head", "margin_rows"]
 
@@ -125,9 +125,9 @@ class Examined:
             return failing(self.report.wrong)
         if self.own is None:
             return headline(self.columns)
-        margins = self.own.margins.values()
-        broken = sum(not margin >= 1 for margin in margins)
-        return own_headline(self.columns, training="; ".join(self.own.beyond), broken=broken, of=len(margins))
+        margins = self.own.margins
+        beyond = "; ".join(self.own.beyond)
+        return own_headline(self.columns, training=beyond, broken=len(broken(margins)), of=len(margins))
 
     @property
     def next(self) -> str:
@@ -165,9 +165,8 @@ class Examined:
         """Broken assumptions at a reader's setting, and the statement's forecast there."""
         if self.own is None:
             return ""
-        outside = [
-            f"{text} (margin {shown_margin(margin, 2)})" for text, margin in self.own.margins.items() if not margin >= 1
-        ]
+        margins = self.own.margins
+        outside = [f"{text} (margin {shown_margin(margins[text], 2)})" for text in broken(margins)]
         said = f"{self.own.setting.name}: " + (
             f"outside {'; '.join(outside)}" if outside else "inside every assumption that data and rates can break"
         )

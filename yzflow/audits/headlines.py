@@ -154,7 +154,8 @@ def _worded(column: Column, named: bool) -> list[str]:
     held = [part for part in column.parts if part.outcome is Outcome.HOLDS]
     if column.outcome in MISSED:
         missed = [part for part in column.parts if part.outcome in MISSED]
-        return _failing(held, missed, named)
+        unrun = any(part.outcome is Outcome.NOT_RUN for part in column.parts)
+        return _failing(held, missed, named, rest="what else was run" if unrun else "the rest")
     others = [part for part in column.parts if part.outcome not in (Outcome.HOLDS, *_SILENT)]
     if column.outcome is Outcome.HOLDS:
         alone = [f"{held[0].says} held"] if named and len(held) == 1 and not others else []
@@ -162,7 +163,7 @@ def _worded(column: Column, named: bool) -> list[str]:
     return _open(column, held)
 
 
-def _failing(held: Sequence[Part], missed: list[Part], named: bool) -> list[str]:
+def _failing(held: Sequence[Part], missed: list[Part], named: bool, rest: str) -> list[str]:
     missed.sort(key=lambda part: (part.outcome is Outcome.DIFFERS, part.size is None, -(part.size or 0.0)))
     shortest = f"it {_missed(missed[0])}"
     if not held and len(missed) == 1:
@@ -174,17 +175,16 @@ def _failing(held: Sequence[Part], missed: list[Part], named: bool) -> list[str]
     worst = f"{missed[0].says} {_missed(missed[0])}"
     if not held:
         return [words, f"{worst}{more}", shortest]
-    rest = f"{words}; the rest held" if len(held) > 2 else f"{_listed(held)} held; {words}"
+    whole = f"{words}; {rest} held" if len(held) > 2 else f"{_listed(held)} held; {words}"
     share = f"{len(held)} of {len(held) + len(missed)} parts held"
-    return [rest, f"{words}; {share}", f"{worst}; {share}", f"{worst}{more}", shortest]
+    return [whole, f"{words}; {share}", f"{worst}; {share}", f"{worst}{more}", shortest]
 
 
 def _holding(column: Column, held: Sequence[Part], others: Sequence[Part]) -> list[str]:
     measured = [part for part in held if part.size is not None]
     said = next((_proved(part) for part in held if part.size is None), [""])
-    words, *shorter = (
-        f"{column.about or 'it'} {' and '.join(filter(None, ['held' * bool(measured), proved]))}" for proved in said
-    )
+    run = f"held{column.where_run}" if measured else ""
+    words, *shorter = (f"{column.about or 'it'} {' and '.join(filter(None, [run, proved]))}" for proved in said)
     if not others:
         return [words, *shorter]
     count = f"{len(held)} of {len(held) + len(others)} parts held, the rest was {_kinds(others)}"

@@ -15,7 +15,7 @@ from dynamics.support.rounded import faithful, margin
 from theory import layout
 from theory.statements import Check, Statement
 from theory.trust import Label, Trust
-from yzflow.audits.verdicts import Row, Verdict, amount, judge
+from yzflow.audits.verdicts import Row, Verdict, amount, broken, judge
 
 __all__ = ["COLUMNS", "MISSED", "PRINTED", "Absent", "Column", "Outcome", "Part", "four_columns"]
 
@@ -215,6 +215,16 @@ class Column:
         return max(sized, key=lambda part: (part.size != part.size, part.size), default=None)
 
     @property
+    def where_run(self) -> str:
+        """Words that limit "holds" to the measured parts, with their number; empty if every part was run."""
+        measured = sum(part.outcome is Outcome.HOLDS and part.size is not None for part in self.parts)
+        unrun = sum(part.outcome is Outcome.NOT_RUN for part in self.parts)
+        if self.outcome is not Outcome.HOLDS or not (measured and unrun):
+            return ""
+        asked = sum(part.size is not None or part.outcome is Outcome.NOT_RUN for part in self.parts)
+        return f" where it was run ({measured} of {asked} parts)"
+
+    @property
     def words(self) -> str:
         """The outcome for a table, with the size of a miss and the scope."""
         size = self.size
@@ -223,7 +233,7 @@ class Column:
         scope = f" here, {self.scope}" if self.scope else ""
         about = f"{self.about} " if self.about and self.outcome in (Outcome.HOLDS, Outcome.FAILS) else ""
         why = next((f" ({part.why})" for part in self.deciding if part.why), "")
-        return f"{about}{self.outcome.value}{scope}{by}{why}"
+        return f"{about}{self.outcome.value}{self.where_run}{scope}{by}{why}"
 
     @property
     def under(self) -> str:
@@ -287,7 +297,7 @@ class _Measured:
 def _unmet(rows: Sequence[Row]) -> tuple[str, float] | None:
     """The assumption with the least margin, at the first setting that breaks the fewest."""
     known = [row.margins for row in rows if row.margins]
-    nearest = min(known, key=lambda margins: sum(not margin >= 1 for margin in margins.values()), default=None)
+    nearest = min(known, key=lambda margins: len(broken(margins)), default=None)
     return None if nearest is None else min(nearest.items(), key=lambda entry: entry[1])
 
 

@@ -23,7 +23,7 @@ from yzflow.audits.enclosing import EnclosedFlow
 from yzflow.audits.headlines import failing, headline
 from yzflow.audits.outcomes import COLUMNS, Absent, Column, four_columns
 from yzflow.audits.rendered import as_json, columns, html_table
-from yzflow.audits.verdicts import Row, verdict_rows
+from yzflow.audits.verdicts import Row, broken, verdict_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -157,10 +157,10 @@ class AuditReport:
         """A sentence with the numbers of statements that are proved, by extent."""
         counts = self.counts()
         return (
-            f"Of {counts['statements']} statements, which have {counts['clauses']} clauses, {counts['all_sizes']} have "
-            f"a symbolic proof for all sizes of every clause, {counts['fixed_sizes']} one of every clause, "
-            f"some at fixed small sizes only, {counts['some']} one of some clauses, and {counts['none']} none. "
-            f"A kernel (Coq's) has checked {counts['kernel']} clauses."
+            f"Of {counts['statements']} statements, which have {counts['clauses']} parts, {counts['all_sizes']} have "
+            f"a symbolic proof for all sizes of every part, {counts['fixed_sizes']} one of every part, "
+            f"some at fixed small sizes only, {counts['some']} one of some parts, and {counts['none']} none. "
+            f"A kernel (Coq's) has checked {counts['kernel']} parts."
         )
 
     def decided(self) -> str:
@@ -419,8 +419,7 @@ def _plot(report: AuditReport, statement: str) -> str:
 
 
 def _cells(row: Row, *, balls: bool) -> list[str]:
-    broken = [text for text, margin in row.margins.items() if not margin >= 1]
-    assumptions = "hold" if row.inside else "broken: " + "; ".join(broken)
+    assumptions = "hold" if row.inside else "broken: " + "; ".join(broken(row.margins))
     decided = ["-" if row.decided is None else row.decided.words] if balls else []
     cells = [row.check, row.level, row.setting, assumptions, *row.forms, row.words, *decided]
     return [html.escape(cell) for cell in cells]

@@ -13,7 +13,7 @@ from yzflow.audits import campaign_table
 from yzflow.audits.checked_statement import Examined, head
 from yzflow.audits.outcomes import Column
 from yzflow.audits.rendered import columns
-from yzflow.audits.verdicts import VerdictRow
+from yzflow.audits.verdicts import VerdictRow, broken
 
 __all__ = ["LINES", "WIDTH", "outcomes", "screen", "wrapped"]
 
@@ -98,9 +98,9 @@ def _least(margins: Mapping[str, Mapping[str, float]]) -> list[str]:
     rows = []
     for text in dict.fromkeys(text for held in margins.values() for text in held):
         known = [held[text] for held in margins.values() if text in held]
-        broken = sum(not value >= 1 for value in known)
-        where = f"broken at {broken} of {len(known)} settings" if len(known) > 1 else "broken"
-        rows.append([text, margin(min(known)), where if broken else ""])
+        breaks = sum(text in broken(held) for held in margins.values())
+        where = f"broken at {breaks} of {len(known)} settings" if len(known) > 1 else "broken"
+        rows.append([text, margin(min(known)), where if breaks else ""])
     return columns(sorted(rows, key=lambda row: not row[2]), most=WIDTH)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -36,6 +36,11 @@ class Verdict(enum.IntEnum):
     WITHIN = 1
     CORRECTED = 2
     FAILS = 3
+
+
+def broken(margins: Mapping[str, float]) -> list[str]:
+    """The assumptions whose margin is below one; an undefined margin (NaN) is broken, too."""
+    return [text for text, margin in margins.items() if not margin >= 1]
 
 
 def judge(error: float | None, tolerance: float) -> Verdict:

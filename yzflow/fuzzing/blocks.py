@@ -14,7 +14,7 @@ from dynamics import DivergenceError, IntegrationError
 from dynamics.support import checks
 from theory.statements import Assumption, Check, Statement
 from yzflow.audits import audit, find_statement
-from yzflow.audits.verdicts import Row, Verdict, judge
+from yzflow.audits.verdicts import Row, Verdict, broken, judge
 from yzflow.fuzzing.choosing import Choose, Drawn
 from yzflow.parts import part_of
 from yzflow.sweeps.runs import told
@@ -99,8 +99,7 @@ def rows_at(asked: Question, setting: Any, *, seed: int) -> list[Row]:
     runs = audit.Simulations(setting, seed=seed)
     rows = []
     for check in asked.checks:
-        margins = asked.statement.margins(setting, check, asked.level)
-        outside = [text for text, margin in margins.items() if not margin >= 1]
+        outside = broken(asked.statement.margins(setting, check, asked.level))
         if outside == ([] if asked.outside is None else [asked.outside.text]):
             rows.append(audit.measure(asked.statement, check, asked.level, runs, None))
     return rows

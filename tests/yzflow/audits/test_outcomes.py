@@ -244,3 +244,17 @@ def test_a_failure_is_named_before_what_only_differs():
     assert Column("as printed", parts).words == "fails by up to 10%"
     steps = Column("SGD", parts[1:])
     assert "In SGD it failed" in f"In {headline([Column('theory', parts[:1]), steps]).partition('; in ')[2]}"
+
+
+def test_what_held_and_was_not_run_elsewhere_says_where():
+    """On the screen, on pages and in JSON."""
+    held, unrun = Part("the sign", Outcome.HOLDS, 0.0), Part("the bound", Outcome.NOT_RUN)
+    column = Column("true gradient", (held, unrun))
+    assert headline([column]) == "Under the true gradient it held where it was run (1 of 2 parts)."
+    assert sentence([column]) == headline([column])
+    assert column.as_dict()["words"] == column.under == "holds where it was run (1 of 2 parts)"
+    whole = Column("true gradient", (held, replace(unrun, outcome=Outcome.HOLDS, size=0.0)))
+    assert (headline([whole]), whole.words) == ("Under the true gradient it held.", "holds")
+    missed = [replace(held, says=f"sign {n}") for n in range(3)] + [replace(held, outcome=Outcome.FAILS, size=0.5)]
+    assert sentence([Column("SGD", (*missed, unrun))]).endswith("; what else was run held.")
+    assert sentence([Column("SGD", tuple(missed))]).endswith("; the rest held.")
