@@ -48,7 +48,9 @@ def test_the_help_marks_what_needs_the_studies(tmp_path):
 
 
 def test_a_copy_is_asked_for_before_the_name_or_after_it(tmp_path):
-    for number, words in enumerate((["--copy", "{}", "sweep.toml"], ["sweep.toml", "--copy", "{}"])):
+    for number, words in enumerate(
+        (["--copy", "{}", "sweep.toml"], ["sweep.toml", "--copy", "{}"], ["sweep.toml", "--copy={}"])
+    ):
         folder = tmp_path / str(number)
         ended = CliRunner().invoke(main, ["example", *(word.format(folder) for word in words)])
         assert ended.exit_code == 0 and (folder / "sweep.toml").is_file(), ended.output

@@ -188,7 +188,10 @@ def example(
     """
     from yzflow import examples
 
-    if arguments[:1] == ("--copy",) and len(arguments) == 2:  # after the name, too
+    asked, equals, folder = arguments[0].partition("=") if len(arguments) == 1 else ("", "", "")
+    if asked == "--copy" and equals:  # after the name, too
+        to, arguments = Path(folder), ()
+    elif arguments[:1] == ("--copy",) and len(arguments) == 2:
         to, arguments = Path(arguments[1]), ()
     if name is None:
         if to is not None:

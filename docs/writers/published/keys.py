@@ -246,8 +246,8 @@ def _blank(match: re.Match[str]) -> str:
 
 def _shape(expected: str, how: str) -> str:
     """Pattern of texts that have other numbers in place of those in ``expected``, and the same words."""
-    if how == "words":
-        return f"(?<!-)(?:{'|'.join(SMALL)})"
+    if how == "words":  # not the end of another, as in twenty-three; two<!--=a-->-three<!--=b--> is a range
+        return rf"(?<!\w-)(?:{'|'.join(SMALL)})"
     pieces = re.split(f"({_DIGITS})", " ".join(expected.split()))
     return "".join(_DIGITS if i % 2 else re.escape(piece).replace(r"\ ", r"\s+") for i, piece in enumerate(pieces))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -133,12 +133,12 @@ def write_rooms(root: Path, names: Iterable[str] = ()) -> list[str]:
     ValueError
         If a name is that of no room and no study.
     """
-    names, changed, known = list(names), list[str](), set[str]()
+    names, changed = list(names), list[str]()
+    _check_names(root, names)
     chosen = [room for room in rooms(root) if not names or name_of(room) in _rooms_of(names)]
     # The register quotes the rooms of theory, and other rooms may read it before they can be loaded.
     for room in sorted(chosen, key=lambda room: not any(room.match(pattern) for pattern in _REGISTER)):
         named, kept = studies(root, room), stored(room)
-        known |= {name_of(room), *(f"{name_of(room)}.{name}" for name in named)}
         records, before = {}, len(changed)
         for name, study in named.items():
             full = f"{name_of(room)}.{name}"
@@ -154,9 +154,17 @@ def write_rooms(root: Path, names: Iterable[str] = ()) -> list[str]:
         if len(changed) > before or records != kept:  # to Python 0 and false are equal
             changed += [f"{name_of(room)}.{name}" for name in kept if name not in records]
             _store(room, records)
-    for name in names:
-        checks.one_of("names", name, known)
     return changed
+
+
+def _check_names(root: Path, names: Sequence[str]) -> None:
+    """Refuse an unknown room or study before anything is run; rooms that no name has are not loaded."""
+    for name in names:
+        room, _, study = name.partition(".")
+        known = {name_of(path): path for path in rooms(root)}
+        checks.one_of("names", room if study else name, known)
+        if study:
+            checks.one_of("names", name, {f"{room}.{key}" for key in studies(root, known[room])})
 
 
 def _store(room: Path, records: dict[str, Any]) -> None:
