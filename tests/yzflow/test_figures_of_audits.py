@@ -1,5 +1,11 @@
 """The audit's figures."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
+import xarray as xr
+from driving import ROOT
+
 import yzflow
 from yzflow import figures
 
@@ -7,8 +13,23 @@ from yzflow import figures
 def test_the_audit_s_figure_shows_every_row():
     report = yzflow.audit(["Lemma 8"], quick=True)
     figure = figures.audit_errors(report, "Scan and Snap: Lemma 8")
-    settings = list(dict.fromkeys(row.setting for row in report.table))
-    assert len(figure.axes) == len({row.check for row in report.table})
-    points = [line for axes in figure.axes for line in axes.get_lines() if len(line.get_xdata())]
+    (axes,) = figure.axes
+    points = [line for line in axes.get_lines() if len(line.get_xdata())]
     assert len(points) == len(report.table)
-    assert all([label.get_text() for label in axes.get_yticklabels()] == settings for axes in figure.axes)
+    checks = list(dict.fromkeys(row.check for row in report.table))
+    assert [label.get_text().replace("\n", " ") for label in axes.get_yticklabels()] == checks
+
+
+def test_the_audit_s_figure_fits_on_a_page():
+    row = yzflow.audit(["Lemma 8"], quick=True).table[0]
+    for many in (1, 12, 40):
+        report = SimpleNamespace(table=[replace(row, check=f"check {n}", setting=f"K = {n}") for n in range(many)])
+        assert figures.audit_errors(report).get_size_inches()[1] <= 8  # 1,600 pixels where it is saved
+
+
+def test_the_survival_figure_fits_on_a_page_and_says_what_it_leaves_out():
+    with xr.open_dataset(ROOT / "docs" / "survival" / "survival.nc", engine="h5netcdf") as table:
+        table.load()
+    figure = figures.survival(table)
+    assert figure.get_size_inches()[1] <= 8
+    assert "Not drawn, and in the table: 4 settings, 4 levels." in figures.entries()["survival"].caption(table)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,13 +20,15 @@ if TYPE_CHECKING:
 
 _MARKERS = "osD^v"
 _FLOOR = 1e-12
+_HIGHEST, _AROUND = 8.0, 1.5  # inches: of a page, and of title, axis and legend
 
 
 @styled
 def audit_errors(report: Table, statement: str | None = None) -> Figure:
-    """Error of each check of one statement, by setting and level; filled inside the assumptions, open outside.
+    """Errors of each check of one statement by level, one point for each setting; filled inside the assumptions.
 
-    The corrected form is shown if there is one. Errors are clipped to between 1e-12 and 20.
+    The corrected form is shown if there is one. Errors are clipped to between 1e-12 and 20. Settings are not named: the
+    tables of audit.html, and `AuditReport.to_json`, have a row for each.
 
     Parameters
     ----------
@@ -36,24 +39,23 @@ def audit_errors(report: Table, statement: str | None = None) -> Figure:
     statement = report.table[0].statement if statement is None else statement
     rows = [row for row in report.table if row.statement == statement]
     checks = list(dict.fromkeys(row.check for row in rows))
-    names = list(dict.fromkeys(row.setting for row in rows))
     levels = list(dict.fromkeys(row.level for row in rows))
-    figure = canvas(figsize=(8.5, 0.9 + len(checks) * (0.8 + 0.28 * len(names))))
-    panels = figure.subplots(len(checks), 1, squeeze=False, sharex=True)[:, 0]
-    for axes, check in zip(panels, checks, strict=True):
-        for level, (colour, _), marker in zip(levels, CATEGORIES, _MARKERS, strict=False):
-            for row in (row for row in rows if row.check == check and row.level == level):
-                error = min(max(row.error, _FLOOR), 20)
-                fill = colour if row.inside else "none"
-                height = names.index(row.setting) + 0.16 * (levels.index(level) - (len(levels) - 1) / 2)
-                axes.plot(error, height, marker, color=colour, markerfacecolor=fill, markersize=6)
-            axes.plot([], [], marker, color=colour, label=level)
-        axes.set(title=check, xscale="log", xlim=(_FLOOR / 3, 30), ylim=(len(names) - 0.5, -0.5))
-        axes.set_yticks(range(len(names)), names)
-        axes.plot([], [], "o", color="0.4", markerfacecolor="none", label="open: outside the\nassumptions")
-    panels[-1].set_xlabel(f"relative error, or violation of an inequality ({_FLOOR:g}: that or less)")
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right upper")
-    figure.suptitle(f"{statement}: what each check misses by")
+    each = min(0.45, (_HIGHEST - _AROUND) / len(checks))  # inches for a check
+    figure = canvas(figsize=(8.5, _AROUND + max(each * len(checks), 1.0)))
+    axes = figure.subplots()
+    for level, (colour, _), marker in zip(levels, CATEGORIES, _MARKERS, strict=False):
+        shift = 0.16 * (levels.index(level) - (len(levels) - 1) / 2)
+        for row in (row for row in rows if row.level == level):
+            error = min(max(row.error, _FLOOR), 20)
+            fill = colour if row.inside else "none"
+            axes.plot(error, checks.index(row.check) + shift, marker, color=colour, markerfacecolor=fill, markersize=5)
+        axes.plot([], [], marker, color=colour, label=level)
+    axes.plot([], [], "o", color="0.4", markerfacecolor="none", label="open: outside the\nassumptions")
+    axes.set(xscale="log", xlim=(_FLOOR / 3, 30), ylim=(len(checks) - 0.5, -0.5))
+    axes.set_yticks(range(len(checks)), [textwrap.fill(check, 40) for check in checks])
+    axes.set_xlabel(f"relative error, or violation of an inequality ({_FLOOR:g}: that or less)")
+    figure.legend(loc="outside lower center", ncols=3)
+    figure.suptitle(f"{statement}: what each check misses by, at {len({row.setting for row in rows})} settings")
     return figure
 
 

@@ -16,8 +16,8 @@ from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLUE, ORANGE, VERMILION, canvas, styled
 from yzflow.papers.scan_and_snap.settings import PAPER
 
-# The levels at which every option is, or at which runs are drawn.
-_SHOWN = ("modified steps", "full steps", "SGD")
+# The levels of a picture that fits on a page; others are rows of the table.
+_SHOWN = ("full steps", "SGD")
 # Dark and light colours in turn, for prints without colours; each verdict has a sign, too.
 _COLOURS = {
     Fate.HOLDS: (BLUE, "white"),
@@ -40,9 +40,9 @@ def _compute(effort: Effort) -> xr.Dataset:
 
 
 def _drawn(table: xr.Dataset) -> xr.Dataset:
-    """The settings that are drawn, one inside every assumption and one outside, and their levels."""
+    """The setting that is drawn, the table's first, which is inside every assumption of ours, and its levels."""
     levels = [level for level in _SHOWN if level in table["level"].values.tolist()]
-    return table.isel(setting=slice(2)).sel(level=levels).transpose("check", "option", ...)
+    return table.isel(setting=slice(1)).sel(level=levels).transpose("check", "option", ...)
 
 
 def _lines(check: str) -> str:
@@ -86,8 +86,7 @@ def _square(x: float, y: float, fill: str) -> Patch:
 @styled
 def survival(table: xr.Dataset) -> Figure:
     """The fate of each statement on training under each change of an assumption, one at a time: steps on the
-    expected gradient with the modified and with the full decoder, and mini-batch runs, in a setting inside every
-    assumption (above) and in one outside (below).
+    expected gradient with the full decoder (above), and mini-batch runs (below), in the first setting of the table.
 
     A sign goes with each colour. A dot marks a check that fails as it stands and holds in the form that it has under
     the option. Blank: the level has not the option, or not the check. Verdicts on mini-batch runs are tests over seeds.
@@ -95,7 +94,8 @@ def survival(table: xr.Dataset) -> Figure:
     Parameters
     ----------
     table : xarray.Dataset
-        From `yzflow.survival`.
+        From `yzflow.survival`, whose page in the documentation has all settings and levels, with filters. Another
+        setting is drawn of ``table.sel(setting=[name])``.
     """
     drawn = _drawn(table)
     chosen, levels = drawn["setting"].values.tolist(), drawn["level"].values.tolist()
@@ -103,13 +103,13 @@ def survival(table: xr.Dataset) -> Figure:
               for setting in chosen for level in levels]  # fmt: skip
     rows = [part.sizes["check"] for *_, part in panels]
     # As narrow as a page: a wider picture would be scaled down and illegible. Each setting has a row of option names.
-    width, height = 0.2 * drawn.sizes["option"] + 3.4, 0.2 * sum(rows) + 0.3 * len(rows) + 2.8 * len(chosen) + 0.7
+    width, height = 0.2 * drawn.sizes["option"] + 3.4, 0.18 * sum(rows) + 0.3 * len(rows) + 1.5 * len(chosen) + 0.7
     figure = canvas(figsize=(max(width, 7.6), height))
     stack = figure.subplots(len(panels), 1, squeeze=False, height_ratios=rows)[:, 0]
     for axes, (setting, level, part) in zip(stack, panels, strict=True):
         _panel(axes, part)
         axes.set_title(f"{setting}: {level}", fontsize=9, loc="left")
-        axes.tick_params(axis="x", labeltop=level == levels[0], labelbottom=level == levels[-1], labelrotation=90)
+        axes.tick_params(axis="x", labeltop=level == levels[0], labelbottom=False, labelrotation=90)
     patches = [Patch(facecolor=fill, edgecolor="#888888", label=f"{fate.sign} {fate.words}")
                for fate, (fill, _) in _COLOURS.items()]  # fmt: skip
     figure.legend(handles=patches, loc="outside lower center", ncols=3)
@@ -119,7 +119,8 @@ def survival(table: xr.Dataset) -> Figure:
 def claims(table: xr.Dataset) -> str:
     """Sentences on the table: options under which a statement on signs is reversed, and corrected forms that hold."""
     drawn = _drawn(table)
-    others = table.sizes["setting"] - drawn.sizes["setting"]
+    left_out = {f"{name}s": table.sizes[name] - drawn.sizes[name] for name in ("setting", "level")}
+    others = ", ".join(f"{count} {name}" for name, count in left_out.items() if count)
     verdict = drawn["verdict"].values
     reversed_ = (verdict == Fate.REVERSED).any(axis=(0, 2, 3))
     names = drawn["option"].values[reversed_].tolist()
@@ -132,7 +133,7 @@ def claims(table: xr.Dataset) -> str:
         said += f" Of {n} cells in which the option has closed forms of its own and the plain one fails, {back} hold"
         said += " in these."
     return (
-        f"{said}{f' Settings of the table that are not drawn: {others}.' if others else ''} "
+        f"{said}{f' Not drawn, and in the table: {others}.' if others else ''} "
         f"{table.attrs['tests']} tests over {table.attrs['seeds']} seeds have a family-wise error rate of "
         + (f"{table.attrs['alpha']:g}.")
     )
