@@ -118,3 +118,8 @@ def _in_tolerances(error: float, tolerance: float) -> float:
     if math.isnan(error) or tolerance == 0:
         return 0.0 if error == 0 else math.inf
     return error / tolerance
+
+
+# <!-- numbers
+# typed: 1e-12 20 (ends of the axis)
+# -->

@@ -105,3 +105,8 @@ FIGURES = (
     Entry("joma_linear", PAPER, joma_linear, _linear, claims=_blow),
     Entry("joma_training", PAPER, finding.drawing, _training, claims=finding.sentence),
 )
+
+
+# <!-- numbers
+# typed: 2 (formula)
+# -->
