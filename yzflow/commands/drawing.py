@@ -126,11 +126,11 @@ def film(
     if quick and run is not None:
         raise checks.reject("--quick", "be left out beside --run, whose times are recorded", run)
     files_to_write(out)
-    path, pictures = films.check("--out", out), films.size(seconds, fps)
+    path, pictures = plan = films.plan("--out", out, seconds, fps)
     entry = figures.find(name)
     setting = _setting(entry, options)
     data = None if run is None else Trajectory.load(run)
-    entry.film(path, data, seconds=seconds, fps=fps, quick=quick, progress=True, **setting)
+    entry.film(plan, data, seconds=seconds, fps=fps, quick=quick, progress=True, **setting)
     facts = {"figure": entry.name, "out": str(path), "pictures": pictures, "seconds": pictures / fps}
     print_facts(as_json, facts, [f"wrote {path}: {pictures} pictures, {pictures / fps:g} s"])
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from matplotlib import rc_context
 from matplotlib.animation import AbstractMovieWriter, FFMpegWriter, PillowWriter
@@ -67,6 +67,18 @@ def size(seconds: object, fps: object) -> int:
     if not 2 <= pictures <= _MOST:
         raise checks.reject("seconds", f"make 2 to {_MOST} pictures at {rate} a second", seconds)
     return pictures
+
+
+class Plan(NamedTuple):
+    """A film that can be written: its checked file, and its number of pictures."""
+
+    path: Path
+    pictures: int
+
+
+def plan(name: str, path: str | os.PathLike, seconds: object, fps: object) -> Plan:
+    """The plan of a film; ``name`` is the argument of the file that an error names. Raises as `check` and `size` do."""
+    return Plan(check(name, path), size(seconds, fps))
 
 
 def write(path: Path, pictures: Iterable[Figure], fps: int) -> None:

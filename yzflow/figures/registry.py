@@ -145,7 +145,7 @@ class Entry:
 
     def film(
         self,
-        path: str | os.PathLike,
+        path: str | os.PathLike | film.Plan,
         data: object = None,
         *,
         seconds: float = 6.0,
@@ -159,8 +159,9 @@ class Entry:
 
         Parameters
         ----------
-        path : path-like
-            Its ending chooses the kind of file, which is complete or not there.
+        path : path-like, or film.Plan
+            Its ending chooses the kind of file, which is complete or not there. A plan is checked, with its number
+            of pictures.
         data : optional
             Default: as for a picture of the figure, for the keywords of its setting.
         seconds : float
@@ -181,7 +182,7 @@ class Entry:
         if self.times is None:
             able = [entry.name for entry in entries().values() if entry.times is not None]
             raise checks.reject("NAME", f"be a figure that makes a film: {', '.join(able)}", self.name)
-        given, pictures = film.check("path", path), film.size(seconds, fps)
+        given, pictures = path if isinstance(path, film.Plan) else film.plan("path", path, seconds, fps)
         for key in options.keys() & {"ax", "time"}:
             raise checks.reject(key, "be left out for a film, which has its own", checks.brief(options[key]))
         data, for_draw = self._given(data, Effort(quick, store, progress), options)
