@@ -31,7 +31,7 @@ CALLS = [
     ("n_queries", lambda: SequenceClasses.syn_medium(HUGE)),
     ("n_classes", lambda: SequenceClasses.single_common_token(HUGE, HUGE)),
     ("n_times", lambda: gradient_flow(CLASSES, **RATES, t_end=1.0, n_times=HUGE)),
-    ("times", lambda: gradient_flow(CLASSES, **RATES, t_end=1.0, n_times=3 * 10**7, solver=Solver(reduce="none"))),
+    ("times", lambda: gradient_flow(CLASSES, **RATES, t_end=1.0, n_times=23 * 10**6, solver=Solver(reduce="none"))),
     ("data", lambda: gradient_flow(many_bags(), **RATES, t_end=1.0, decoder="modified")),
     ("data", lambda: gradient_flow(many_bags(), **RATES, t_end=1.0, decoder="theory")),
     ("steps", lambda: sgd(CLASSES, **RATES, steps=HUGE)),
