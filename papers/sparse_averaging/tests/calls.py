@@ -190,6 +190,7 @@ def _keys():
         "keys.certificate": (keys.certificate, dict(
             keys=signs, subset=[0], method="exclusion", rho=0.9, level=0.35, throw=False)),
         "keys.error_bound": (keys.error_bound, dict(tau=1.0, n_tokens=4, q=2, rho=0.5)),
+        "keys.guaranteed_dimension": (keys.guaranteed_dimension, dict(n_tokens=8, q=2, failure=0.1)),
         "keys.random_keys": (keys.random_keys, dict(n_tokens=4, dimension=2, rng=rng())),
         "keys.smallest_dimension": (keys.smallest_dimension, dict(
             n_tokens=6, q=1, rng=rng(), method="exclusion", sets="random", n_sets=2, maximum=100, rho=0.5, level=0.35)),

@@ -10,7 +10,7 @@ ASSUMED, SAID = "assumption", "words"
 GIVEN = [
     ("Theorem 2", "for all q", ASSUMED, "1 <= q <= N"),
     ("Theorem 2", "log(N)-bit precision arithmetic", SAID, "numbers of O(log N) bits"),
-    ("Theorem 2", "at all X", SAID, "that some m of order q log N is for all is the slides' theorem"),
+    ("Theorem 2", "at all X", SAID, "That some m of order q log(N/q) is enough for all sets at once is proved here"),
     ("Theorem 2, exact", "infinite-bit precision", ASSUMED, "numbers of infinitely many bits"),
     ("Theorem 2, exact", "for all q", ASSUMED, "1 <= q <= N"),
     ("Theorem 4", "log(N)-bit precision arithmetic", ASSUMED, "p = log N on the slides"),
@@ -27,6 +27,8 @@ GIVEN = [
 ]
 
 NOT_GIVEN = [
+    ("Theorem 2", "which keys", ASSUMED, "keys of independent fair signs over sqrt(m); it fails with probability p"),
+    ("Theorem 2", "which q, for all sets", ASSUMED, "2q <= N"),
     ("Theorem 2", "units have maps before them", ASSUMED, "queries, keys and values are maps of a token of any size"),
     *(
         (number, "units have maps before them", ASSUMED, "queries, keys and values are maps of a token of any size")

@@ -2,6 +2,7 @@
 
 import sympy as sp
 from yzflow_sparse_averaging.proofs import (
+    all_sets,
     assisted,
     disjointness,
     fully_connected,
@@ -17,6 +18,35 @@ from yzflow_sparse_averaging.proofs import (
 )
 
 MISTAKES = {
+    "all sets: tails as thin as a Gaussian's of variance 1": (
+        all_sets,
+        {"tail": lambda t: t**2 / 2 - t**3 / 3},
+        "tail above: rises",
+    ),
+    "all sets: no cubic term": (all_sets, {"tail": lambda t: t**2 / 4}, "tail above: rises"),
+    "all sets: half the fineness": (
+        all_sets,
+        {"deviation": lambda delta, net: (1 - net) * delta},
+        "net: a norm from its points",
+    ),
+    "all sets: balls of radius eta": (all_sets, {"net_points": lambda net: 1 + 1 / net}, "net: points"),
+    "all sets: 100 q in place of 210 q": (
+        all_sets,
+        {
+            "dimension": lambda n, q, p: 100 * q * (sp.log(n / q) + sp.Rational(9, 2)) + 105 * sp.log(2 / p),
+        },
+        "union: for ln(N/q)",
+    ),
+    "all sets: 4 in place of 9/2": (
+        all_sets,
+        {"dimension": lambda n, q, p: 210 * q * (sp.log(n / q) + 4) + 105 * sp.log(2 / p)},
+        "union: without them",
+    ),
+    "all sets: isometry of order 3q, at 2q": (
+        all_sets,
+        {"largest_score": lambda delta: delta / (1 - 2 * delta)},
+        "certificate: a geometric series",
+    ),
     "assisted: no N in the copy's temperature": (
         assisted,
         {"copy_leak": lambda n, modulus: 1 / (4 * (modulus + 1))},

@@ -131,3 +131,27 @@ def test_copies_behind_rounding(seed):
         e, other = rng.uniform(-1, 1, 2) / (32 * P)
         out = (v + w @ others) * (1 + e) / ((1 + w.sum()) * (1 + other)) + rng.uniform(-0.25, 0.25)
         assert abs(out - v) < 0.5
+
+
+@evaluates("isometry_gives_certificates")
+@pytest.mark.parametrize("seed", SEEDS)
+def test_isometry_gives_a_query_by_the_iteration_of_the_proof(seed):
+    rng = np.random.default_rng(seed)
+    n, q = 7, 2
+    u = rng.choice([-1, 1], (n, 3000)) / math.sqrt(3000)
+    gram = u @ u.T
+    supports = [np.array(own) for own in itertools.combinations(range(n), 2 * q)]
+    assert max(np.abs(np.linalg.eigvalsh(gram[np.ix_(own, own)]) - 1).max() for own in supports) <= 9 / 40  # delta
+    for y in map(list, itertools.combinations(range(n), q)):
+        scores, wanted, w = np.eye(n)[y].sum(axis=0), y, np.zeros(n)  # combinations of keys
+        for sign in (1, -1) * 10:  # each one corrects what the last one left
+            a = np.zeros(n)
+            a[wanted] = np.linalg.solve(gram[np.ix_(wanted, wanted)], scores[wanted])
+            w, scores = w + sign * a, gram @ a
+            off = np.setdiff1d(np.arange(n), wanted)
+            large = off[np.argsort(-np.abs(scores[off]))[:q]]
+            scores[y] = 0
+            wanted = [*y, *large]
+        found = gram @ w
+        np.testing.assert_allclose(found[y], 1, atol=1e-9)
+        assert np.abs(np.delete(found, y)).max() <= 1 / 2

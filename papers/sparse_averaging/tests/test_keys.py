@@ -382,3 +382,54 @@ def test_an_infeasible_subset_travels_between_processes():
     error = averaging.Infeasible("no certificate", averaging.Certificate(None, 0.5, "lp", ()))
     again = pickle.loads(pickle.dumps(error))
     assert type(again) is averaging.Infeasible and str(again) == "no certificate" and again.certificate.rho == 0.5
+
+
+def isometry(keys, order):
+    """The constant of restricted isometry, over all supports."""
+    gram = keys @ keys.T
+    supports = itertools.combinations(range(len(keys)), order)
+    return max(np.abs(np.linalg.eigvalsh(gram[np.ix_(own, own)]) - 1).max() for own in supports)
+
+
+@pytest.mark.parametrize(("n", "q"), [(5, 1), (6, 2), (8, 2), (7, 3)])
+@pytest.mark.parametrize("width", [2, 9, 40, 200])
+def test_isometry_gives_every_set_a_query(n, q, width):
+    keys = averaging.random_keys(n, width * q * n, rng=generator(width))
+    delta = isometry(keys, 2 * q)
+    room = 1 - (1 + math.sqrt(2)) * delta
+    worst = max(
+        averaging.certificate(keys, y, method="linear program", throw=False).rho for y in tasks.all_subsets(n, q)
+    )
+    if room > 0:
+        assert worst <= delta / room + 1e-7
+    if delta <= 9 / 40:
+        assert worst <= 0.5
+    assert width < 200 or delta <= 9 / 40  # the hypothesis is met somewhere
+
+
+def test_the_guaranteed_dimension_is_enough_by_the_union_bound_in_other_words():
+    # Exact binomials and Chernoff's exponents by search, without the closed constants.
+    for n, q, failure in [(2, 1, 1.0), (100, 3, 0.01), (1000, 10, 0.01), (10**6, 10, 1e-9), (40, 20, 0.5)]:
+        m = averaging.guaranteed_dimension(n, q, failure=failure)
+        t, h = 9 / 40 * (1 - 2 / 32), np.linspace(1e-4, 0.49, 5000)
+        above = (h * (1 + t) + np.log(1 - 2 * h) / 2).max()
+        below = (-h * (1 - t) - np.log(1 - h + 1.5 * h**2)).max()
+        points = math.log(math.comb(n, 2 * q)) + 2 * q * math.log(65)
+        assert points + np.logaddexp(-m * above, -m * below) <= math.log(failure)
+
+
+def test_all_sets_need_far_fewer_numbers_than_is_guaranteed():
+    n, q, least = 12, 2, []
+    for seed in range(3):
+        signs = np.sign(averaging.random_keys(n, 24, rng=generator(seed)))
+
+        def fails(m, signs=signs):
+            sets = tasks.all_subsets(n, q)
+            return any(
+                not averaging.certificate(signs[:, :m] / math.sqrt(m), y, method="linear program", throw=False).feasible
+                for y in sets
+            )
+
+        least.append(next(m for m in range(q, 25) if not fails(m)))
+    assert averaging.guaranteed_dimension(n, q) > 100 * max(least)
+    assert all(q < m <= 24 for m in least)

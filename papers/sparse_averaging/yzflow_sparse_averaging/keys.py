@@ -22,6 +22,7 @@ __all__ = [
     "Infeasible",
     "certificate",
     "error_bound",
+    "guaranteed_dimension",
     "random_keys",
     "smallest_dimension",
     "temperature",
@@ -168,6 +169,27 @@ def error_bound(tau: float, *, n_tokens: int, q: int, rho: float = RHO) -> float
     if rho > 1:
         raise checks.reject("rho", "be at most 1", rho)
     return 2 * (n_tokens - q) / q * math.exp(-tau * (1 - rho))
+
+
+def guaranteed_dimension(n_tokens: int, q: int, *, failure: float = 0.01) -> int:
+    """m = 210 q (ln(N/q) + 9/2) + 105 ln(2/p): random signs serve all sets of q tokens, but for a probability p.
+
+    Proved by restricted isometry of order 2q, for 2q <= N; `smallest_dimension` measures far smaller m. Rounded up.
+
+    Parameters
+    ----------
+    n_tokens, q : int
+        2q <= N.
+    failure : float
+        p, in (0, 1].
+    """
+    n_tokens, q = checked_sizes(n_tokens, q)
+    if 2 * q > n_tokens:
+        raise checks.reject("q", f"be at most half of `n_tokens` = {n_tokens}", q)
+    failure = checks.positive("failure", failure)
+    if failure > 1:
+        raise checks.reject("failure", "be at most 1", failure)
+    return math.ceil(210 * q * (math.log(n_tokens / q) + 4.5) + 105 * math.log(2 / failure))
 
 
 def smallest_dimension(
