@@ -67,7 +67,7 @@ STATEMENTS = (
             Clause(
                 "isometry gives every set a query",
                 rf"\delta_{{2q}} \le \tfrac9{{40}}: \text{{ every }} y \text{{ has a }} w,\ \langle w, u_j\rangle = 1"
-                rf" \text{{ on }} y,\ |\langle w, u_i\rangle| \le \tfrac12\"
+                rf" \text{{ on }} y,\ |\langle w, u_i\rangle| \le \tfrac12"
                 r" \text{ off it}",
                 prove=part(all_sets.derive, "certificate", prose=(all_sets.ITERATION,)),
             ),
