@@ -2,7 +2,7 @@
 
     A set of n elements is a list of n bits. *)
 
-Require Import Reals Lra Lia Psatz List.
+Require Import Reals Lra Lia Psatz List FinFun.
 From Coquelicot Require Import Coquelicot.
 From Formal.common Require Import Sums.
 Import ListNotations.
@@ -210,4 +210,146 @@ Proof.
     + rewrite Sum_const. replace (/ INR q * (INR q * 1)) with 1 by (field; lra). lra.
     + intros i L. rewrite nth_repeat. replace (nth i (repeat true q) false) with true; [reflexivity|].
       rewrite (nth_indep _ false true) by (rewrite repeat_length; exact L). now rewrite nth_repeat.
+Qed.
+
+(** All sets of q elements, each once. *)
+Fixpoint sets (q : nat) : list (list bool) :=
+  match q with O => [nil] | S k => map (cons false) (sets k) ++ map (cons true) (sets k) end.
+
+Lemma sets_are_all q : List.length (sets q) = (2 ^ q)%nat /\ NoDup (sets q) /\ forall a, In a (sets q) -> List.length a = q.
+Proof.
+  induction q as [|q [L [D A]]]; simpl.
+  - repeat split; [constructor; [intros []|constructor]|]. intros a [<-|[]]. reflexivity.
+  - rewrite app_length, !map_length, L. repeat split; [lia| |].
+    + assert (Inj : forall x, NoDup (map (cons x) (sets q))).
+      { intro x. apply Injective_map_NoDup; [|exact D]. intros a b E. now injection E. }
+      assert (App : forall l l' : list (list bool), NoDup l -> NoDup l' -> (forall a, In a l -> ~ In a l') -> NoDup (l ++ l')).
+      { induction l as [|x l IH]; intros l' Dl Dl' Off; [exact Dl'|]. inversion Dl; subst. simpl. constructor.
+        - rewrite in_app_iff. intros [I|I]; [contradiction|]. apply (Off x); [now left|exact I].
+        - apply IH; [assumption|exact Dl'|]. intros a I. apply Off. now right. }
+      apply App; [apply Inj|apply Inj|]. intros a I J. apply in_map_iff in I. apply in_map_iff in J.
+      destruct I as [b [<- _]], J as [c [E _]]. discriminate.
+    + intros a I. apply in_app_iff in I. destruct I as [I|I]; apply in_map_iff in I; destruct I as [b [<- I]]; simpl;
+      now rewrite (A b I).
+Qed.
+
+(** Different sets are told apart by a third one. *)
+Lemma sets_told_apart a : forall a', List.length a = List.length a' -> a <> a' ->
+  exists b, List.length b = List.length a /\ meet a b <> meet a' b.
+Proof.
+  induction a as [|x a IH]; intros [|y a'] L N; simpl in L; try discriminate; [now destruct N|].
+  injection L as L. destruct (Bool.bool_dec x y) as [->|D].
+  - destruct (IH a' L) as [b [Lb M]]; [intros ->; now destruct N|]. exists (false :: b). simpl. rewrite Lb.
+    split; [reflexivity|]. rewrite !Bool.andb_false_r. exact M.
+  - exists (true :: repeat false (List.length a)). simpl. rewrite repeat_length, !meet_nothing. split; [reflexivity|].
+    destruct x, y; simpl; congruence.
+Qed.
+
+(** @statement Sparse averaging: Theorem 4
+    @clause a message of q bits
+    @kind clause
+    @hypotheses q >= 1; K messages, one of them for each set a of Alice; an output that depends on her message and on b
+      alone; it is within less than 1/q of the average for all a and b of q bits
+    @formula K >= 2^q: a message of (2m + d')p bits, a query, a key and a value, needs (2m + d')p >= q
+    @note A unit's last output is such: row 2q + 1 of its softmax has Alice's query, key and value, and else Bob's tokens.
+      No rank is needed, for Alice alone sends. *)
+Theorem messages_have_q_bits :
+  forall q K (message : list bool -> nat) (output : nat -> list bool -> R), (0 < q)%nat ->
+  (forall a, List.length a = q -> (message a < K)%nat) ->
+  (forall a b, List.length a = q -> List.length b = q -> Rabs (output (message a) b - average q a b) < 1 / INR q) ->
+  (2 ^ q <= K)%nat.
+Proof.
+  intros q K message output Pq Few Right. assert (P : 0 < INR q) by now apply (lt_INR 0).
+  destruct (sets_are_all q) as [L [D A]].
+  assert (Inj : forall a a', List.length a = q -> List.length a' = q -> message a = message a' -> a = a').
+  { intros a a' La La' E. destruct (list_eq_dec Bool.bool_dec a a') as [|N]; [assumption|exfalso].
+    destruct (sets_told_apart a a' ltac:(congruence) N) as [b [Lb M]]. rewrite La in Lb.
+    pose proof (Right a b La Lb) as R1. pose proof (Right a' b La' Lb) as R2. rewrite <- E in R2.
+    destruct (average_tells_disjoint_sets q a b Pq La) as [F T], (average_tells_disjoint_sets q a' b Pq La') as [F' T'].
+    assert (G : 2 / INR q = 1 / INR q + 1 / INR q) by (field; lra).
+    apply Rabs_def2 in R1. apply Rabs_def2 in R2.
+    destruct (meet a b), (meet a' b); try congruence.
+    - specialize (T eq_refl). specialize (F' eq_refl). lra.
+    - specialize (F eq_refl). specialize (T' eq_refl). lra. }
+  rewrite <- L, <- (map_length message (sets q)), <- (seq_length K 0). apply NoDup_incl_length.
+  - clear L. induction D as [|a l I D IH]; simpl; [constructor|]. constructor.
+    + intro J. apply in_map_iff in J. destruct J as [b [E J]]. apply I.
+      rewrite (Inj a b); [exact J|apply A; now left|apply A; now right|now symmetry].
+    + apply IH. intros b J. apply A. now right.
+  - intros n I. apply in_map_iff in I. destruct I as [a [<- I]]. apply in_seq. pose proof (Few a (A a I)). lia.
+Qed.
+
+(** A deterministic protocol: whoever's turn it is sends a bit of what she or he holds; at the end both know the answer. *)
+Inductive protocol : Type :=
+  | Answer (says : bool)
+  | Alice (bit : list bool -> bool) (yes no : protocol)
+  | Bob (bit : list bool -> bool) (yes no : protocol).
+
+Fixpoint bits (p : protocol) : nat :=
+  match p with Answer _ => 0%nat | Alice _ l r => S (Nat.max (bits l) (bits r)) | Bob _ l r => S (Nat.max (bits l) (bits r)) end.
+Fixpoint answer (p : protocol) (a b : list bool) : bool :=
+  match p with
+  | Answer says => says
+  | Alice f l r => if f a then answer l a b else answer r a b
+  | Bob g l r => if g b then answer l a b else answer r a b
+  end.
+
+(** The number of the leaf at which it ends. *)
+Fixpoint leaf (p : protocol) (a b : list bool) : nat :=
+  match p with
+  | Answer _ => 0%nat
+  | Alice f l r => if f a then leaf l a b else (2 ^ Nat.max (bits l) (bits r) + leaf r a b)%nat
+  | Bob g l r => if g b then leaf l a b else (2 ^ Nat.max (bits l) (bits r) + leaf r a b)%nat
+  end.
+
+Lemma leaf_bound p a b : (leaf p a b < 2 ^ bits p)%nat.
+Proof.
+  induction p as [s|f l IHl r IHr|g l IHl r IHr]; simpl; [lia| |];
+  assert (2 ^ bits l <= 2 ^ Nat.max (bits l) (bits r))%nat by (apply Nat.pow_le_mono_r; lia);
+  assert (2 ^ bits r <= 2 ^ Nat.max (bits l) (bits r))%nat by (apply Nat.pow_le_mono_r; lia);
+  [destruct (f a)|destruct (g b)]; lia.
+Qed.
+
+Lemma leaves_are_rectangles p a b a' b' : leaf p a b = leaf p a' b' -> answer p a b' = answer p a b /\ answer p a' b = answer p a b.
+Proof.
+  induction p as [s|f l IHl r IHr|g l IHl r IHr]; simpl; intro E; [now split| |];
+  pose proof (leaf_bound l a b); pose proof (leaf_bound l a' b');
+  assert (2 ^ bits l <= 2 ^ Nat.max (bits l) (bits r))%nat by (apply Nat.pow_le_mono_r; lia).
+  - destruct (f a) eqn:F, (f a') eqn:F'; try lia; [now apply IHl|apply IHr; lia].
+  - destruct (g b) eqn:G, (g b') eqn:G'; try lia; [now apply IHl|apply IHr; lia].
+Qed.
+
+Lemma meet_complement a : meet a (map negb a) = false.
+Proof. induction a as [|x a IH]; simpl; [reflexivity|]. rewrite IH. now destruct x. Qed.
+
+Lemma equal_sets a : forall a', List.length a = List.length a' -> meet a (map negb a') = false -> meet a' (map negb a) = false -> a = a'.
+Proof.
+  induction a as [|x a IH]; intros [|y a'] L M M'; simpl in *; try discriminate; [reflexivity|].
+  injection L as L. apply Bool.orb_false_elim in M. apply Bool.orb_false_elim in M'. f_equal; [|now apply IH].
+  destruct x, y; simpl in *; destruct M, M'; congruence.
+Qed.
+
+(** @statement Sparse averaging: Rank bound
+    @clause bits that must be sent
+    @kind clause
+    @hypotheses any n; any deterministic protocol, in which Alice and Bob take turns as they like, that is right for all sets
+    @formula it sends n bits or more for some pair of sets
+    @note By the 2^n pairs of a set and its complement, no two of which end at one leaf; log2 of the rank says the same. *)
+Theorem protocols_send_n_bits :
+  forall n p, (forall a b, List.length a = n -> List.length b = n -> answer p a b = meet a b) -> (n <= bits p)%nat.
+Proof.
+  intros n p Right. destruct (sets_are_all n) as [L [D A]].
+  assert (Len : forall a : list bool, List.length (map negb a) = List.length a) by (intro; apply map_length).
+  assert (Inj : forall a a', List.length a = n -> List.length a' = n ->
+    leaf p a (map negb a) = leaf p a' (map negb a') -> a = a').
+  { intros a a' La La' E. destruct (leaves_are_rectangles p _ _ _ _ E) as [E1 E2].
+    rewrite !Right in E1 by (rewrite ?Len; assumption). rewrite !Right in E2 by (rewrite ?Len; assumption).
+    rewrite meet_complement in E1, E2. apply equal_sets; congruence. }
+  apply (Nat.pow_le_mono_r_iff 2); [lia|].
+  rewrite <- L, <- (map_length (fun a => leaf p a (map negb a)) (sets n)), <- (seq_length (2 ^ bits p) 0). apply NoDup_incl_length.
+  - clear L. induction D as [|a l I D IH]; simpl; [constructor|]. constructor.
+    + intro J. apply in_map_iff in J. destruct J as [b [E J]]. apply I.
+      rewrite (Inj a b); [exact J|apply A; now left|apply A; now right|now symmetry].
+    + apply IH. intros b J. apply A. now right.
+  - intros k I. apply in_map_iff in I. destruct I as [a [<- I]]. apply in_seq. pose proof (leaf_bound p a (map negb a)). lia.
 Qed.

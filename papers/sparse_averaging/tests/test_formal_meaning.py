@@ -155,3 +155,25 @@ def test_isometry_gives_a_query_by_the_iteration_of_the_proof(seed):
         found = gram @ w
         np.testing.assert_allclose(found[y], 1, atol=1e-9)
         assert np.abs(np.delete(found, y)).max() <= 1 / 2
+
+
+@evaluates("messages_have_q_bits")
+@pytest.mark.parametrize("q", [1, 2, 3])
+def test_two_sets_with_one_message_are_an_error_of_1_q(q):
+    strings = protocols.bit_strings(q)
+    z = np.full((len(strings), 2 * q + 1), -1)
+    z[:, 2 * np.arange(1, q + 1)] = 2 * strings - 1
+    averages = np.array([z[:, 2 * np.arange(1, q + 1) + a - 1].mean(axis=1) for a in strings])
+    for one, other in itertools.combinations(averages, 2):
+        assert np.abs(one - other).max() / 2 >= 1 / q - 1e-12  # the best that one output can do for both
+
+
+@evaluates("protocols_send_n_bits")
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_no_two_pairs_of_a_set_and_its_complement_share_a_rectangle(n):
+    disjoint = protocols.disjointness_matrix(n)
+    order = np.arange(2**n)
+    pairs = order[::-1]  # the complement of each
+    assert disjoint[order, pairs].all()
+    both = disjoint[np.ix_(order, pairs)] * disjoint[np.ix_(order, pairs)].T
+    np.testing.assert_array_equal(both, np.eye(2**n))

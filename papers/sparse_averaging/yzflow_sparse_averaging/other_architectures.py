@@ -96,7 +96,8 @@ def best_first_layer(n_tokens: int, q: int, *, width: int, value_dimension: int 
     r"""First layer of width k with the least possible error, `collision_error`, for z in the cube.
 
     For z in the unit ball, errors by Euclidean norm, it may err by more, where d' does not divide k: its coordinates
-    then read different combinations.
+    then read different combinations. At (N, q, d', k) = (3, 2, 2, 3) it errs by 1/sqrt(3) in the ball and by
+    1/2 in the cube; the sum of all values, two of the three rows, errs by 1/2 in the ball, too.
 
     Each coordinate has rows of its own, k/d' of them, rounded down or up. At d' = 1 the kernel, r = N - k numbers, has
     values of sum zero on r + 1 tokens, and zeros elsewhere, for even r: the positive ones sum to r/2 at most. For odd

@@ -10,7 +10,7 @@ from theory.symbolic import part
 from theory.symbolic.printing import plain, tex
 from theory.values import value
 from yzflow_sparse_averaging import measures as checks
-from yzflow_sparse_averaging._register.common import LOG_RANK, MAPS, check, given, rank_of_disjointness, statement
+from yzflow_sparse_averaging._register.common import MAPS, check, given, rank_of_disjointness, statement
 from yzflow_sparse_averaging.proofs import all_sets, disjointness, fully_connected, linear_query, moments, recurrent
 
 _D = "d'"
@@ -66,8 +66,8 @@ STATEMENTS = (
             ),
             Clause(
                 "isometry gives every set a query",
-                rf"\delta_{{2q}} \le \tfrac9{{40}}: \text{{ every }} y \text{{ has a }} w,\ \langle w, u_j\rangle = 1"
-                rf" \text{{ on }} y,\ |\langle w, u_i\rangle| \le \tfrac12"
+                r"\delta_{2q} \le \tfrac9{40}: \text{ every } y \text{ has a } w,\ \langle w, u_j\rangle = 1"
+                r" \text{ on } y,\ |\langle w, u_i\rangle| \le \tfrac12"
                 r" \text{ off it}",
                 prove=part(all_sets.derive, "certificate", prose=(all_sets.ITERATION,)),
             ),
@@ -136,8 +136,8 @@ STATEMENTS = (
         "Theorem 4",
         "Lower bound for sparse averaging",
         "A unit for q-sparse averaging lets Alice and Bob decide disjointness of q bits: it needs m p of order q."
-        " Proved are what the average says of the sets, and the rank of their matrix, for every q (in Coq); the"
-        " protocol itself is run on one unit.",
+        " Proved, for every q (in Coq), are what the average says of the sets, the rank of their matrix, and that"
+        " Alice has 2^q messages or more; the protocol itself is run on one unit.",
         r"y_{2q+1} = \{2i + a_i - 1\}, \quad z_{2i-1} = 2a_i - 1, \quad z_{2i} = -1; \quad m\log N \ge q",
         corrected=rf"z_{{2i}} = {_BOB}, \quad z_{{2i-1}} = {_ALICE}; \quad"
         rf" {_SENT} \ge q",
@@ -157,6 +157,11 @@ STATEMENTS = (
                 "Row 2q + 1 of the softmax has its own token in it: Bob needs that key and value too, not only the"
                 " query. The order of what is sent is the same for d' up to m."
             ),
+            Remark(
+                'The slides\' "iff m >~ q" is this with Theorem 2, up to logarithms: for numbers of p bits m >= (q/p -'
+                " d')/2 is needed, for any N >= 2q + 1; m of order q log(N/q) is enough for all sets at once, proved"
+                " with exact numbers and run with O(log N) bits."
+            ),
         ),
         clauses=(
             Clause(
@@ -165,12 +170,20 @@ STATEMENTS = (
             ),
             rank_of_disjointness("q"),
             Clause(
+                "a message of q bits",
+                r"\text{messages} \ge 2^q",
+                prove=part(disjointness.derive, "average", prose=(disjointness.TOLD_APART,)),
+            ),
+            Clause(
                 "a unit gives a protocol",
                 rf"{_SENT} \ge q",
                 checks=check(
                     "wrong answers over all pairs, 8-bit numbers", checks.qsa_printed, checks.qsa_corrected, needed=True
                 ),
-                argued=(LOG_RANK, "that every unit, not only the one that is run, gives such a protocol"),
+                argued=(
+                    "that every unit, not only the one that is run, gives such a protocol: its last output depends on"
+                    " Alice's token by a query, a key and a value alone",
+                ),
             ),
         ),
     ),
@@ -201,7 +214,19 @@ STATEMENTS = (
                 ),
                 checks=check("rank below 2^n", checks.rank_of_intersection, checks.rank_of_disjointness),
             ),
-            Clause("bits that must be sent", argued=(LOG_RANK,)),
+            Clause(
+                "bits that must be sent",
+                r"\text{bits of a deterministic protocol} \ge n",
+                prove=part(
+                    disjointness.derive,
+                    "Kronecker",
+                    "determinant",
+                    "rank, ",
+                    "det of",
+                    sizes=disjointness.SIZES,
+                    prose=(disjointness.INDUCTION, disjointness.LEAVES),
+                ),
+            ),
         ),
     ),
     statement(

@@ -87,9 +87,11 @@ def derive(
         ),
         scope="ranks: q up to 4 by computation, all q by the Kronecker product; the average: any q. Nothing on units",
         sizes=SIZES,
-        prose=(INDUCTION,),
+        prose=(INDUCTION, LEAVES, TOLD_APART),
     )
 
 
 SIZES = {"q": (1, 2, 3, 4)}
+LEAVES = "a protocol's matrix is a sum of one matrix of rank one for each leaf that answers yes, 2^bits at most"
+TOLD_APART = "of two sets of Alice some third set meets one alone, so that they need two messages"
 INDUCTION = "all q: induction by the Kronecker product"
