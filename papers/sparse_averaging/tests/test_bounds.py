@@ -9,7 +9,8 @@ import pytest
 import sympy as sp
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import linprog
+from scipy.linalg import null_space
+from scipy.optimize import linprog, minimize
 from strategies import SEEDS
 from yzflow_sparse_averaging import averaging
 from yzflow_sparse_averaging import instances as tasks
@@ -466,3 +467,28 @@ def test_worst_values_are_what_a_protocol_tells_apart():
     y = tasks.all_subsets(9, q)
     tokens = tasks.qsa_tokens(np.zeros((9, 1)), y[:9])
     assert tasks.attention_error(unit.attention(tokens), y[:9]).max() < 1 / q
+
+
+def ball_error(layer, q, n, d, rng):
+    """Largest Euclidean norm of an average over values of the unit ball that a layer sends to zero, by ascent."""
+    kernel = null_space(layer)
+
+    def lost(c):
+        z = (kernel @ c).reshape(n, d)
+        sums = [np.linalg.norm(z[list(y)].sum(axis=0)) for y in itertools.combinations(range(n), q)]
+        return -max(sums) / q / np.linalg.norm(z, axis=1).max()
+
+    starts = rng.normal(size=(12, kernel.shape[1]))
+    options = {"xatol": 1e-9, "fatol": 1e-12}
+    return max(-minimize(lost, c, method="Nelder-Mead", options=options).fun for c in starts)
+
+
+def test_the_best_layer_of_the_cube_is_not_the_best_of_the_ball():
+    n, q, d, k = 3, 2, 2, 3
+    rng = np.random.default_rng(0)
+    best = averaging.best_first_layer(n, q, width=k, value_dimension=d)
+    assert averaging.collision_error(n, q, width=k, value_dimension=d) == 0.5
+    assert ball_error(best, q, n, d, rng) == pytest.approx(1 / math.sqrt(3), abs=1e-6)
+    # The same sum in both coordinates, two rows: z_3 = -z_1 - z_2, so that a sum over two is a vector of the ball.
+    same = np.kron(np.ones((1, n)), np.eye(d))
+    assert ball_error(same, q, n, d, rng) == pytest.approx(0.5, abs=1e-6)
