@@ -18,11 +18,12 @@ from yzflow_bounded_dyck import (
     silence,
     subset_law,
     transformers,
+    widths,
 )
 
 # Modules whose names are no calls for users: proofs and checks, and what the engines ask of a paper.
 INNER = re.compile(
-    r"\._|\.(proofs|measures|measures_of_pruning|statements|bounds|bounds_on_inputs|values|settings|tasks|training|views|panel|questions)\b"
+    r"\._|\.(proofs|measures|measures_of_pruning|measures_of_widths|statements|bounds|bounds_on_inputs|values|settings|tasks|training|views|panel|questions)\b"
 )
 EXEMPT = {
     hostile.OURS: {"pruned.Fit"},
@@ -185,6 +186,18 @@ def _networks():
     }  # fmt: skip
 
 
+def _widths():
+    rule = dict(accuracy=0.1, failure=0.1)
+    return {
+        "widths.missed_targets": (widths.missed_targets, dict(sizes=[1.0, 0.5], length=0.5, accuracy=0.1)),
+        "widths.units_of_linear": (widths.units_of_linear, dict(shape=(2, 3), **rule, largest=1.0)),
+        "widths.rows_of_product": (widths.rows_of_product, dict(size=2, **rule, largest=1.0)),
+        "widths.too_few_products": (widths.too_few_products, rule),
+        "widths.entries_found": (widths.entries_found, dict(blocks=2, width=3, least=0.5)),
+        "widths.width_of_entries": (widths.width_of_entries, dict(blocks=2, failure=0.1, least=0.5)),
+    }
+
+
 def calls():
     """Name -> (callable, arguments); made anew, so that no call sees another's objects."""
-    return {**_languages(), **_transformers(), **_layers(), **_networks()}
+    return {**_languages(), **_transformers(), **_layers(), **_networks(), **_widths()}

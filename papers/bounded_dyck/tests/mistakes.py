@@ -8,6 +8,7 @@ from yzflow_bounded_dyck.proofs import (
     lottery,
     silence,
     stack,
+    subset_sums,
     theorem1,
     theorem2,
     uniform,
@@ -238,5 +239,30 @@ MISTAKES = {
         lottery,
         {"composed": lambda constant, error, own: error + own},
         "composition",
+    ),
+    "subset sums: twice the rate": (
+        subset_sums,
+        {"rate": lambda kappa: 1 - kappa},
+        "mean, at most one half",
+    ),
+    "subset sums: the potential 1 - v": (
+        subset_sums,
+        {"potential": lambda v: 1 - v},
+        "mean, at most one half",
+    ),
+    "subset sums: the density of one uniform number": (
+        subset_sums,
+        {"gain": lambda length: length / 2},
+        "density",
+    ),
+    "subset sums: targets without their number": (
+        subset_sums,
+        {"missed": lambda factor, length, accuracy: 2 * length / accuracy * factor},
+        "probability",
+    ),
+    "subset sums: an interval without its logarithm": (
+        subset_sums,
+        {"few": lambda n, accuracy: 2**n * accuracy},
+        "few",
     ),
 }

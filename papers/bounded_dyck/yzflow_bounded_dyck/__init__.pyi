@@ -9,4 +9,5 @@ from . import pruning as pruning
 from . import silence as silence
 from . import subset_law as subset_law
 from . import transformers as transformers
+from . import widths as widths
 from .dyck import DyckLanguage as DyckLanguage

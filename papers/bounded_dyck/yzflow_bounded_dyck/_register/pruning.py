@@ -9,19 +9,13 @@ from theory.symbolic import part
 from theory.symbolic.printing import tex
 from yzflow_bounded_dyck import measures_of_pruning as checks
 from yzflow_bounded_dyck._register import assumptions as assumed
+from yzflow_bounded_dyck._register import widths
 from yzflow_bounded_dyck._register.common import exact, statement
 from yzflow_bounded_dyck.proofs import lottery
 
 STATEMENTS: tuple[Statement, ...] = (
-    statement(
-        "Lemma 2",
-        "Linear maps inside random networks",
-        "Pruning a random 2-layer ReLU network of width O(d log(d / eps)) approximates any linear map of norm one.",
-        r"n = O\left(d \log\frac{d}{\epsilon}\right): \quad \|g_{\text{pruned}}(x) - Wx\| \le \epsilon \text{ for }"
-        r" \|x\| \le 1",
-        assumptions=(assumed.UNIFORM, assumed.NORM, assumed.BALL),
-        checks=(exact("certificates fall by half or more for every two n", checks.subset_sum_rate, 0.0),),
-    ),
+    widths.LEMMA_2,
+    *widths.STATEMENTS,
     statement(
         "Lemmas of Theorem 3",
         "How errors pass through a Transformer (our own, for Lemmas 3 to 14)",
@@ -114,9 +108,8 @@ STATEMENTS: tuple[Statement, ...] = (
                 "with probability 1 - delta",
                 r"\Pr[\cdot] \ge 1 - \delta",
                 argued=(
-                    "that every subset sum comes near enough with probability 1 - delta at width of order log(1 / (eps "
-                    "delta)), which Lemma 2 quotes; the certificate is computed for each pruned Transformer and needs "
-                    "no probability",
+                    "the union of the events of Lemmas 2, 7 and 9 over the layers, at accuracies that the certificate "
+                    "sets; the certificate is computed for each pruned Transformer and needs no probability",
                 ),
             ),
             Clause(
