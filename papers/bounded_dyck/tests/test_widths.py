@@ -102,10 +102,10 @@ WRONG = {
         two_alone,
         "enough_rows",
     ),
-    "an accuracy ten thousand times finer": (
+    "an accuracy a hundred times finer": (
         widths,
         "too_few_products",
-        lambda right: lambda accuracy, failure: right(accuracy / 1e4, failure),
+        lambda right: lambda accuracy, failure: right(accuracy / 100, failure),
         "too_few",
     ),
     "blocks in a row": (

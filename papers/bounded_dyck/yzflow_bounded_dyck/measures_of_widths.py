@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import scipy  # whose parts are imported where they are first used
 
 from yzflow_bounded_dyck import pruning, widths
 from yzflow_bounded_dyck._register.common import once
@@ -92,8 +93,7 @@ def needed_units(size: int, accuracy: float, failure: float, draws: int) -> dict
     The least even number at which no more than ``failure`` of the drawn networks miss. ``low`` and ``high`` are the
     first numbers at which the exact (Clopper-Pearson, 95%) interval of the share reaches it, and lies below it.
     """
-    from scipy.stats import beta
-
+    beta = scipy.stats.beta
     low = least = high = None
     for n in range(4, 40):
         failed = _failures(n, (size, size), accuracy, draws)

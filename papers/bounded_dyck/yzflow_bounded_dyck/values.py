@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from theory.values import Study
-from yzflow_bounded_dyck import DyckLanguage, balance, hypotheses, measures, silence
+from yzflow_bounded_dyck import DyckLanguage, balance, hypotheses, measures, measures_of_widths, silence
 
 
 def silent(k: int, depth: int, level: int, first_seed: int, last_seed: int) -> dict[str, Any]:
@@ -69,10 +69,20 @@ def one_type(depth: int, longest: int) -> dict[str, Any]:
     }
 
 
+def pruned_widths(largest: int, accuracy: float, failure: float, draws: int) -> dict[str, Any]:
+    """Units an input that pruned networks of square maps need, measured, beside those that are promised."""
+    rows = [
+        measures_of_widths.needed_units(size, accuracy, failure, draws)
+        for size in (2**power for power in range(largest + 1))
+    ]
+    return {"rows": rows, "within": accuracy, "share": failure, "networks": draws}
+
+
 STUDIES = (
     Study("silent", silent, {"k": 2, "depth": 2, "level": 2, "first_seed": 0, "last_seed": 3}),
     Study("silent_sets", silent_sets),
     Study("ranks", ranks, {"k": 2, "depth": 4}),
     Study("by_hand", by_hand),
+    Study("pruned_widths", pruned_widths, {"largest": 2, "accuracy": 0.1, "failure": 0.1, "draws": 60}, quick=False),
     Study("one_type", one_type, {"depth": 3, "longest": 5001}),
 )
