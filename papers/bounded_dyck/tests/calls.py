@@ -11,6 +11,7 @@ from yzflow_bounded_dyck import (
     balance,
     gpt,
     hypotheses,
+    interpolating,
     larger,
     lottery,
     networks,
@@ -187,8 +188,18 @@ def _networks():
 
 
 def _widths():
-    rule = dict(accuracy=0.1, failure=0.1)
+    rule, network = dict(accuracy=0.1, failure=0.1), networks.ReluNetwork((np.eye(2), np.eye(2)))
     return {
+        "interpolating.interpolating_network": (
+            interpolating.interpolating_network,
+            dict(points=[[0.0], [1.0]], values=[[1.0], [2.0]]),
+        ),
+        "interpolating.index_network": (interpolating.index_network, dict(size=2, least=0.5)),
+        "interpolating.picking_network": (interpolating.picking_network, dict(size=2, bound=1.0)),
+        "interpolating.switching_network": (
+            interpolating.switching_network,
+            dict(networks=[network, network], bound=1.0),
+        ),
         "widths.missed_targets": (widths.missed_targets, dict(sizes=[1.0, 0.5], length=0.5, accuracy=0.1)),
         "widths.units_of_linear": (widths.units_of_linear, dict(shape=(2, 3), **rule, largest=1.0)),
         "widths.rows_of_product": (widths.rows_of_product, dict(size=2, **rule, largest=1.0)),

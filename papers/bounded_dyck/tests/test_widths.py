@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from yzflow_bounded_dyck import measures_of_widths, pruning, widths
+from yzflow_bounded_dyck import interpolating, measures_of_widths, pruning, widths
 from yzflow_bounded_dyck.proofs import subset_sums
 
 
 @pytest.fixture(autouse=True)
 def afresh():
     yield
-    for name in ("potential_attained", "enough_units", "enough_rows", "too_few", "entries_of_values"):
+    for name in ("potential_attained", "enough_units", "enough_rows", "too_few", "entries_of_values", "interpolated"):
         getattr(measures_of_widths, name).__wrapped__.cache_clear()
 
 
@@ -108,6 +108,12 @@ WRONG = {
         lambda right: lambda accuracy, failure: right(accuracy / 100, failure),
         "too_few",
     ),
+    "an index of larger entries only": (
+        interpolating,
+        "index_network",
+        lambda right: lambda size, least: right(size, 2 * least),
+        "interpolated",
+    ),
     "blocks in a row": (
         widths,
         "entries_found",
@@ -120,7 +126,7 @@ WRONG = {
 @pytest.mark.parametrize("name", WRONG)
 def test_a_false_statement_fails_its_check(name, monkeypatch):
     module, attribute, wrap, check = WRONG[name]
-    assert getattr(measures_of_widths, check)() < (1 if check == "entries_of_values" else 1e-12)
+    assert getattr(measures_of_widths, check)() < (1 if check == "entries_of_values" else 1e-9)
     getattr(measures_of_widths, check).__wrapped__.cache_clear()
     monkeypatch.setattr(module, attribute, wrap(getattr(module, attribute)))
     assert getattr(measures_of_widths, check)() > (1 if check == "entries_of_values" else 0.01)

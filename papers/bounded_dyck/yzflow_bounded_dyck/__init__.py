@@ -2,7 +2,7 @@
 
 `dyck` is the language. `balance`, `silence`, `approximate`, `hypotheses` and `gpt` are Theorems 1 and 2 on layers,
 `pruning`, `lottery`, `bounds`, `widths`, `subset_law`, `larger` and `transformers` Theorem 3 on random networks.
-`training`, `settings` and `tasks` train layers. `statements`, `proofs` and `measures` state, prove and check the claims;
+`training`, `settings` and `tasks` train layers. `statements`, `proofs` and `measures` state, prove and check them;
 `views`, `panel` and `questions` show it on pages.
 """
 

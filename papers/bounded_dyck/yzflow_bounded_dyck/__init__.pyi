@@ -2,6 +2,7 @@ from . import approximate as approximate
 from . import balance as balance
 from . import bounds as bounds
 from . import dyck as dyck
+from . import interpolating as interpolating
 from . import larger as larger
 from . import lottery as lottery
 from . import networks as networks

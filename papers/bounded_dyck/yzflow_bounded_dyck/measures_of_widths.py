@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy  # whose parts are imported where they are first used
 
-from yzflow_bounded_dyck import pruning, widths
+from yzflow_bounded_dyck import interpolating, pruning, widths
 from yzflow_bounded_dyck._register.common import once
 from yzflow_bounded_dyck.proofs import subset_sums
 
@@ -85,6 +85,24 @@ def entries_of_values() -> float:
     share = (drawn >= least).any(axis=2).all(axis=1).mean()
     expected = widths.entries_found(blocks, width, least)
     return float(abs(share - expected) / np.sqrt(expected * (1 - expected) / draws) / 4)
+
+
+@once
+def interpolated() -> float:
+    """Largest error of networks that interpolate 12 points, find an index, pick an entry, and switch between three."""
+    rng = np.random.default_rng(0)
+    points, values = rng.normal(size=(12, 3)), rng.normal(size=(12, 2))
+    network = interpolating.interpolating_network(points, values)
+    errors = [np.abs(network(points) - values).max()]
+    found = [interpolating.index_network(4, 0.5)(sign * row)[0] for sign in (0.7, -2.0) for row in np.eye(4)]
+    errors.append(np.abs(np.array(found) - np.tile([1, 2, 3, 4], 2)).max())
+    x = rng.uniform(-2, 2, 4)
+    picked = interpolating.picking_network(4, 2.0)
+    errors.append(max(abs(picked([*x, i + 1])[0] - x[i]) for i in range(4)))
+    networks = [interpolating.interpolating_network(points[:, :2], rng.normal(size=(12, 2))) for _ in range(3)]
+    switch = interpolating.switching_network(networks, 2.0)
+    errors += [np.abs(switch([*x[:2], i + 1]) - networks[i](x[:2])).max() for i in range(3)]
+    return float(max(errors))
 
 
 def needed_units(size: int, accuracy: float, failure: float, draws: int) -> dict[str, Any]:

@@ -120,8 +120,23 @@ STATEMENTS: tuple[Statement, ...] = (
             ),
         ),
     ),
+    statement(
+        "Lemmas 15 and 17 to 19",
+        "Networks of one hidden layer that interpolate, index, pick and switch",
+        "One hidden layer interpolates n points with n units, finds the index of the only entry with 4 d, switches "
+        "between networks that an index names with 4 units for each of theirs and 3 a network, and so picks an entry "
+        "(yzflow_bounded_dyck.interpolating). Built from the words of the lemmas.",
+        r"f(x_i) = y_i, \quad f(x) = i, \quad f(x, i) = x_i, \quad f(x, i) = f_i(x)",
+        errata=(
+            Remark(
+                "Our text of the paper lacks the formulas, and with them the widths: of Lemmas 17 to 19 we have that"
+                " there are constants, which we read as bounds of the inputs. Lemma 16 is not built here."
+            ),
+        ),
+        checks=(exact("largest error of the built networks", measures_of_widths.interpolated, 1e-9),),
+    ),
 )
 
 # <!-- numbers
-# typed: 2 (number of a statement)
+# typed: 3 4 (number of units in a construction)
 # -->
