@@ -3,7 +3,9 @@ from . import balance as balance
 from . import bounds as bounds
 from . import dyck as dyck
 from . import interpolating as interpolating
+from . import languages as languages
 from . import larger as larger
+from . import loops as loops
 from . import lottery as lottery
 from . import networks as networks
 from . import pruning as pruning

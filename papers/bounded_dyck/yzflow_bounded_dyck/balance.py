@@ -20,14 +20,15 @@ from dynamics import Bags, Layer
 from dynamics.support import checks
 from yzflow_bounded_dyck import DyckLanguage
 from yzflow_bounded_dyck._decoders import closing_weights
+from yzflow_bounded_dyck.languages import Language
 from yzflow_bounded_dyck.networks import ReluNetwork
 
 # Most numbers that the search for the minimum of (16) may hold at once in its partial sums.
 _MOST_NUMBERS = 20_000_000
 
 
-def _fit(name: str, array: np.ndarray, language: DyckLanguage) -> None:
-    checks.instance("language", language, DyckLanguage)
+def _fit(name: str, array: np.ndarray, language: Language, kind: type = DyckLanguage) -> None:
+    checks.instance("language", language, kind)
     if array.shape[-2:] != (language.n_states,) * 2:
         raise checks.reject(
             name, f"have a row and a column for each of the {language.n_states} states", f"shape {array.shape}"
@@ -81,14 +82,14 @@ def residual(Z: ArrayLike, language: DyckLanguage) -> np.ndarray | float:
     return spread if spread.ndim else float(spread)
 
 
-def contributions(layer: Layer, language: DyckLanguage, *, scaled: bool = False) -> np.ndarray:
+def contributions(layer: Layer, language: Language, *, scaled: bool = False) -> np.ndarray:
     """``u(q, s) = V_s exp(Z[q, s])`` (12) for all states q and s: (states, states, width of V).
 
     ``scaled``: every row of Z has its maximum subtracted first. Features do not change with the scale of a row. Where
     LN subtracts the mean, V_s stands for P V_s, with the mean taken off.
     """
     scaled = checks.flag("scaled", scaled)
-    _fit("layer", checks.instance("layer", layer, Layer).Z, language)
+    _fit("layer", checks.instance("layer", layer, Layer).Z, language, Language)
     if layer.floor > 0:
         # Refuse a floor: the scale grows with every inserted pair, and LN with a floor depends on it.
         raise checks.reject("layer", "have no floor in LN", layer.floor)

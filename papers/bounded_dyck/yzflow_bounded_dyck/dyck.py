@@ -130,6 +130,11 @@ class DyckLanguage(Frozen):
             return tuple(_SYMBOLS[: self.n_brackets])
         return tuple(f"{side}{i}" for i in range(self.n_types) for side in "()")
 
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The brackets, by the name that all languages have for next tokens."""
+        return self.brackets
+
     def open(self, type: ArrayLike, depth: ArrayLike) -> np.ndarray | np.int64:
         """Number of the state open (type, depth); integers or arrays of them, depth from 1 to D."""
         return self._state(type, depth, 1)
@@ -232,6 +237,10 @@ class DyckLanguage(Frozen):
     def stack(self, prefix: str | Sequence[int] | np.ndarray) -> np.ndarray:
         """Types of the brackets that a prefix leaves open, outermost first: (depth,)."""
         return self._stack(self.state_sequence(prefix)[1:])
+
+    def configuration(self, prefix: str | Sequence[int] | np.ndarray) -> tuple[int, ...]:
+        """The stack as a tuple: what decides the next bracket, by the name that all languages have for it."""
+        return tuple(self.stack(prefix).tolist())
 
     def next_token(self, prefix: str | Sequence[int] | np.ndarray) -> np.ndarray:
         """Distribution of the next bracket after a prefix, (3): (2 k,)."""

@@ -19,6 +19,7 @@ from dynamics import Bags, Embedding, Layer, Objective, sgd_many
 from dynamics.layer import moved
 from dynamics.support import checks
 from yzflow_bounded_dyck import DyckLanguage, balance
+from yzflow_bounded_dyck.languages import Language
 
 LANGUAGE = DyckLanguage(n_types=2, max_depth=4, open_probability=0.5)
 STEPS = 2000
@@ -33,7 +34,7 @@ QUERIES = ("open", "close", "all")
 
 
 def start(
-    language: DyckLanguage,
+    language: Language,
     rng: int | np.random.Generator | None = None,
     *,
     embedding: str = FREE,
@@ -46,10 +47,10 @@ def start(
 
     Parameters
     ----------
-    language : DyckLanguage
+    language : Language
     rng : numpy.random.Generator or seed, optional
     embedding : "none" or one of `yzflow_bounded_dyck.dyck.EMBEDDINGS`
-        "none": Z and V have free, normal entries. Else W_K, W_Q and W_V do.
+        "none": Z and V have free, normal entries. Else W_K, W_Q and W_V do, of a `DyckLanguage`.
     scale : float
         Positive. Root mean square of the entries of Z, in expectation.
     width : int
@@ -69,14 +70,14 @@ def start(
     scale, width = checks.positive("scale", scale), checks.integer("width", width, minimum=1)
     generator = np.random.default_rng(rng)
     rows = checks.integer("hidden", hidden, minimum=0) or width
-    Y = generator.normal(size=(rows, language.n_brackets)) / np.sqrt(rows)
+    Y = generator.normal(size=(rows, len(language.tokens))) / np.sqrt(rows)
     parts: dict[str, Any] = {} if checks.flag("norm", norm) else {"normalisation": None}
     if hidden:
         parts["hidden"] = np.vstack([np.sqrt(2) * generator.normal(size=(width, rows)), np.zeros(rows)])
     if embedding == FREE:
         Z = scale * generator.normal(size=(language.n_states, language.n_states))
         return Layer(Z, Y, generator.normal(size=(language.n_states, width)) / np.sqrt(width), **parts)
-    vectors = language.embedding(embedding)
+    vectors = checks.instance("language", language, DyckLanguage).embedding(embedding)
     square = (vectors**2).sum(axis=1).mean()
     # E Z[q, s]^2 = width sigma^4 |e(q)|^2 |e(s)|^2 for entries of W_K and W_Q of standard deviation sigma.
     sigma = np.sqrt(scale / (square * np.sqrt(width)))
