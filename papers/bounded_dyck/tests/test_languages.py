@@ -120,7 +120,7 @@ def test_dyck_needs_the_depths_and_counters_do_not():
     assert (with_depth.rank, with_depth.exact) == (6, True)
     assert (without.rank, without.exact) == (2, False)
     assert loops.known(shuffle_language(2, 3, label=None)).exact
-    language = stacks(2, 2, depth=False)
+    language = stacks(2, 3, depth=False)
     (query, one, other), *_ = loops.known(language).confused
     bags = language.bags([one, other])
     assert (bags.query == query).all() and np.abs(bags.target[0] - bags.target[1]).max() > 0.1
