@@ -119,6 +119,7 @@ def test_dyck_needs_the_depths_and_counters_do_not():
     with_depth, without = loops.known(stacks(2, 3, depth=True)), loops.known(stacks(2, 3, depth=False))
     assert (with_depth.rank, with_depth.exact) == (6, True)
     assert (without.rank, without.exact) == (2, False)
+    assert loops.known(stacks(2, 2, depth=False)).exact  # a closed bracket leaves one open at most
     assert loops.known(shuffle_language(2, 3, label=None)).exact
     language = stacks(2, 3, depth=False)
     (query, one, other), *_ = loops.known(language).confused

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from theory.values import Study
-from yzflow_bounded_dyck import DyckLanguage, balance, hypotheses, measures, measures_of_widths, silence
+from yzflow_bounded_dyck import DyckLanguage, balance, hypotheses, loops, measures, measures_of_widths, silence
+from yzflow_bounded_dyck.languages import Automaton, shuffle_language
 
 
 def silent(k: int, depth: int, level: int, first_seed: int, last_seed: int) -> dict[str, Any]:
@@ -78,7 +79,40 @@ def pruned_widths(largest: int, accuracy: float, failure: float, draws: int) -> 
     return {"rows": rows, "within": accuracy, "share": failure, "networks": draws}
 
 
+def _modular(m: int) -> Automaton:
+    """The token a counts modulo m, b leaves the count; the next token tells whether it is zero."""
+    rows = {}
+    for count in range(m):
+        chance = 0.9 if count else 0.5
+        moves = {"a": ((count + 1) % m, chance), "b": (count, 1 - chance)}
+        rows[str(count)] = {token: {"to": str(to), "probability": p} for token, (to, p) in moves.items()}
+    return Automaton(rows, start="0")
+
+
+def languages(k: int, size: int, m: int, length: int) -> dict[str, Any]:
+    """What balance leaves a layer to know of Dyck, of counters and of a count modulo m; errors at one length."""
+    named = {
+        "Dyck, brackets and depths": DyckLanguage(k, size),
+        "shuffled brackets, with counts": shuffle_language(k, size),
+        "shuffled brackets alone": shuffle_language(k, size, label=None),
+        f"a count modulo {m}": _modular(m),
+    }
+    rows = []
+    for name, language in named.items():
+        parts, listed = loops.known(language), loops.simple_loops(language)
+        error = "refused"
+        if parts.exact:
+            layer = loops.balanced_layer_of(language, 0)
+            bags = language.sample(100, min_length=length, max_length=length, rng=1)
+            error = "none" if np.abs(loops.Head(layer, language)(bags) - bags.target).max() < 1e-12 else "some"
+        torsion = " ".join(map(str, parts.torsion)) or "none"
+        sizes = {"states": language.n_states - 1, "loops": len(listed), "longest": int(listed.sum(axis=1).max())}
+        rows.append({"language": name, **sizes, "rank": parts.rank, "torsion": torsion, "error": error})
+    return {"rows": rows}
+
+
 STUDIES = (
+    Study("languages", languages, {"k": 2, "size": 3, "m": 3, "length": 2000}),
     Study("silent", silent, {"k": 2, "depth": 2, "level": 2, "first_seed": 0, "last_seed": 3}),
     Study("silent_sets", silent_sets),
     Study("ranks", ranks, {"k": 2, "depth": 4}),
