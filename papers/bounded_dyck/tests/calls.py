@@ -1,7 +1,9 @@
 """Valid calls of this room's public functions, which the hostile tests vary, and what only the room itself makes."""
 
 # ruff: noqa: C408
+import json
 import re
+from pathlib import Path
 
 import hostile
 import numpy as np
@@ -12,7 +14,9 @@ from yzflow_bounded_dyck import (
     gpt,
     hypotheses,
     interpolating,
+    languages,
     larger,
+    loops,
     lottery,
     networks,
     pruning,
@@ -27,6 +31,7 @@ INNER = re.compile(
     r"\._|\.(proofs|measures|measures_of_pruning|measures_of_widths|statements|bounds|bounds_on_inputs|values|settings|tasks|training|views|panel|questions)\b"
 )
 EXEMPT = {
+    hostile.RAISED: {"languages.Language"},
     hostile.OURS: {"pruned.Fit"},
     "a bound of a change by other changes, which takes what a certificate has measured": {
         f"bounds.{name}"
@@ -42,6 +47,8 @@ EXEMPT = {
     },
     hostile.RECORD: {
         "dyck.State",
+        "languages.Seen",
+        "loops.Known",
         "approximate.FromLoss",
         "approximate.Reach",
         "pruned.PrunedPart",
@@ -60,7 +67,7 @@ def _languages():
         "dyck.DyckLanguage.close": (dyck.close, dict(type=0, depth=0)),
         "dyck.DyckLanguage.partner": (dyck.partner, dict(state=0)),
         **{f"dyck.DyckLanguage.{name}": (getattr(dyck, name), dict(prefix="(["))
-           for name in ("encode", "state_sequence", "stack", "next_token", "log_probability")},
+           for name in ("encode", "state_sequence", "stack", "configuration", "next_token", "log_probability")},
         "dyck.DyckLanguage.prefixes": (dyck.prefixes, dict(length=2)),
         "dyck.DyckLanguage.enumerate": (dyck.enumerate, dict(max_length=2, min_length=1, kind="prefix",
                                                                   positions="last")),
@@ -70,6 +77,35 @@ def _languages():
                                                                                 kind="prefix", min_length=1)),
         "dyck.DyckLanguage.bags": (dyck.bags, dict(prefixes=["(", "()"], positions="last", weight=[0.5, 0.5])),
         "dyck.DyckLanguage.embedding": (dyck.embedding, dict(kind="one-hot")),
+    }  # fmt: skip
+
+
+def _automata():
+    tables = {"s": {"a": {"to": "s", "probability": 0.5}, "b": {"to": "s", "probability": 0.5, "label": "x"}}}
+    Path("automaton.json").write_text(json.dumps({"start": "s", "transitions": tables}), encoding="utf-8")
+    own, counters = languages.Automaton(tables, "s"), languages.shuffle_language(2, 1)
+    layer = loops.balanced_layer_of(counters, 0)
+    bags, head = counters.bags([[], [0]]), loops.Head(layer, counters)
+    drawn = dict(n=2, max_length=4, rng=0, kind="word", min_length=1)
+    return {
+        "languages.Automaton": (languages.Automaton, dict(transitions=tables, start="s")),
+        **{f"languages.Automaton.{name}": (getattr(own, name), dict(prefix="ab"))
+           for name in ("encode", "state_sequence", "configuration", "next_token")},
+        "languages.Automaton.load": (languages.Automaton.load, dict(path="automaton.json")),
+        "languages.Automaton.enumerate": (own.enumerate, dict(max_length=2, min_length=1, kind="prefix",
+                                                                 positions="last")),
+        "languages.Automaton.sample": (own.sample, drawn | dict(positions="all")),
+        "languages.Automaton.sample_sequences": (own.sample_sequences, drawn),
+        "languages.Automaton.bags": (own.bags, dict(prefixes=["a", "ab"], positions="last", weight=[0.5, 0.5])),
+        "languages.shuffle_language": (languages.shuffle_language, dict(n_types=2, max_count=1, open_probability=0.5,
+                                                                           label="count")),
+        **{f"loops.{name}": (getattr(loops, name), dict(language=counters))
+           for name in ("simple_loops", "queries_in_doubt", "known")},
+        "loops.loop_sums": (loops.loop_sums, dict(layer=layer, language=counters, scaled=True)),
+        "loops.loop_violation": (loops.loop_violation, dict(layer=layer, language=counters)),
+        "loops.balanced_layer_of": (loops.balanced_layer_of, dict(language=counters, rng=0, scale=1.0)),
+        "loops.Head": (loops.Head, dict(layer=layer, language=counters)),
+        "loops.Head.__call__": (head, dict(bags=bags)),
     }  # fmt: skip
 
 
@@ -211,4 +247,4 @@ def _widths():
 
 def calls():
     """Name -> (callable, arguments); made anew, so that no call sees another's objects."""
-    return {**_languages(), **_transformers(), **_layers(), **_networks(), **_widths()}
+    return {**_languages(), **_automata(), **_transformers(), **_layers(), **_networks(), **_widths()}

@@ -478,8 +478,8 @@ def shuffle_language(
     q = checks.real("open_probability", open_probability)
     if not 0 < q < 1:
         raise checks.reject("open_probability", "be above 0 and below 1", q)
-    if label not in ("count", None):
-        raise checks.reject("label", 'be "count" or None', checks.brief(label))
+    if label is not None:
+        checks.one_of("label", label, ("count",))
     if (most + 1) ** k > 10_000:
         raise checks.reject("max_count", "leave at most 10,000 configurations, (C + 1)^k", f"{(most + 1) ** k:,}")
     transitions = {}
