@@ -9,7 +9,7 @@ import numpy as np
 
 from theory.values import Study
 from yzflow_bounded_dyck import DyckLanguage, balance, hypotheses, loops, measures, measures_of_widths, silence
-from yzflow_bounded_dyck.languages import Automaton, shuffle_language
+from yzflow_bounded_dyck.languages import Automaton, Language, shuffle_language
 
 
 def silent(k: int, depth: int, level: int, first_seed: int, last_seed: int) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def _modular(m: int) -> Automaton:
 
 def languages(k: int, size: int, m: int, length: int) -> dict[str, Any]:
     """What balance leaves a layer to know of Dyck, of counters and of a count modulo m; errors at one length."""
-    named = {
+    named: dict[str, Language] = {
         "Dyck, brackets and depths": DyckLanguage(k, size),
         "shuffled brackets, with counts": shuffle_language(k, size),
         "shuffled brackets alone": shuffle_language(k, size, label=None),
