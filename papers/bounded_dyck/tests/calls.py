@@ -11,6 +11,7 @@ from yzflow_bounded_dyck import (
     DyckLanguage,
     approximate,
     balance,
+    from_tokens,
     gpt,
     hypotheses,
     interpolating,
@@ -245,6 +246,17 @@ def _widths():
     }
 
 
+def _from_tokens():
+    model = from_tokens.token_transformer(DyckLanguage(1, 2), 0)
+    return {
+        "from_tokens.TokenTransformer.__call__": (model, dict(prefix=[0, 1])),
+        "from_tokens.TokenTransformer.distribution": (model.distribution, dict(prefix=[0, 1])),
+        "from_tokens.token_transformer": (from_tokens.token_transformer, dict(
+            language=DyckLanguage(1, 2), rng=0, scale=1.0, sharpness=0.0, low=800.0)),
+    }  # fmt: skip
+
+
 def calls():
     """Name -> (callable, arguments); made anew, so that no call sees another's objects."""
-    return {**_languages(), **_automata(), **_transformers(), **_layers(), **_networks(), **_widths()}
+    groups = (_languages, _automata, _transformers, _layers, _networks, _widths, _from_tokens)
+    return {name: call for group in groups for name, call in group().items()}

@@ -2,6 +2,7 @@ from . import approximate as approximate
 from . import balance as balance
 from . import bounds as bounds
 from . import dyck as dyck
+from . import from_tokens as from_tokens
 from . import interpolating as interpolating
 from . import languages as languages
 from . import larger as larger

@@ -1,0 +1,273 @@
+r"""An exact Dyck transformer from tokens: two layers of attention, for any k and D (Yao et al. 2021; Corollary 1).
+
+The first attention is uniform. It gives START the share 1/(n + 1) and the signed count (opens - closes)/(n + 1) of n
+brackets: the depth is their ratio, which a norm keeps. So it needs START, and neither positions nor the length.
+ReLU parts write the state one-hot (19); the second attention is a `balance.balanced_layer`; ReLU parts with the weights
+of `balance.exact_head` read the last unmatched bracket, and a linear decoder has a row of logits for each.
+
+Wen, Li, Liu, Risteski (NeurIPS 2023, arXiv 2312.01429).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynamics import Layer
+from dynamics.support import checks, distributions
+from yzflow_bounded_dyck import DyckLanguage, balance
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A layer: ``x += unit(A x V) O``, then ``x += relu(x U + b) W``; zero stays zero under ``unit``.
+
+    Attributes
+    ----------
+    merged, value, output : (width, width) array
+        Attention logits are ``x_q^T merged x_k``, causal, the query included.
+    up, bias, down : (width, units), (units,) and (units, width) array
+    """
+
+    merged: np.ndarray
+    value: np.ndarray
+    output: np.ndarray
+    up: np.ndarray
+    bias: np.ndarray
+    down: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class TokenTransformer:
+    """A transformer from brackets to logits of the next bracket; START stands before each prefix by itself.
+
+    Attributes
+    ----------
+    language : DyckLanguage
+    second : dynamics.Layer
+        The second attention as a layer over states.
+    embedding : (2 k + 1, width) array
+        Of the brackets, with START last.
+    parts : tuple of Part
+        Four, of which the second and the fourth have no attention: a ReLU part here has one hidden layer.
+    decoder : (width, 2 k) array
+    low : float
+        Minus the logit of a bracket that cannot come next.
+    """
+
+    language: DyckLanguage
+    second: Layer
+    embedding: np.ndarray
+    parts: tuple[Part, ...]
+    decoder: np.ndarray
+    low: float
+
+    def __call__(self, prefix: ArrayLike) -> np.ndarray:
+        """Logits after START and after each bracket: (length + 1, 2 k)."""
+        brackets = checks.index_array("prefix", prefix, upper=self.language.n_brackets)
+        size = brackets.size + 1
+        checks.fits_in_memory("prefix", 4 * 8 * size**2, "attend to it")
+        x = self.embedding[np.append(self.language.n_brackets, brackets)]
+        seen = np.tri(size, dtype=bool)
+        for part in self.parts:
+            if part.value.any():
+                logits = np.where(seen, x @ part.merged @ x.T, -np.inf)
+                weights = np.exp(logits - logits.max(axis=1, keepdims=True))
+                gathered = weights @ (x @ part.value) / weights.sum(axis=1, keepdims=True)
+                norm = np.linalg.norm(gathered, axis=1, keepdims=True)
+                x = x + gathered / np.where(norm > 0, norm, 1) @ part.output
+            x = x + np.maximum(x @ part.up + part.bias, 0) @ part.down
+        return x @ self.decoder
+
+    def distribution(self, prefix: ArrayLike) -> np.ndarray:
+        """Softmax of the logits: (length + 1, 2 k)."""
+        logits = self(prefix)
+        weights = np.exp(logits - logits.max(axis=1, keepdims=True))
+        return weights / weights.sum(axis=1, keepdims=True)
+
+    @property
+    def gap(self) -> float:
+        """Least difference of the logits of a possible and an impossible bracket, in exact arithmetic.
+
+        ``low + ln min p`` over the positive probabilities of (3): 1/k; q/k and 1 - q for D >= 2. It does not depend on
+        the length.
+        """
+        k, q = self.language.n_types, self.language.open_probability
+        least = [1 / k] if self.language.max_depth == 1 else [1 / k, q / k, 1 - q]
+        return float(self.low + np.log(min(least)))
+
+    def to_deep(self) -> Any:
+        """The same weights as a `yzflow_deep.Transformer`, in float64 where jax allows it.
+
+        ``tools/deep`` admits them with four layers, the unit norm on the mixture, one matrix of attention logits and a
+        decoder of its own. It does not admit LayerNorm with its mean and epsilon, which moves the depth's ratio, nor
+        factored logits of less than the full rank.
+        """
+        deep, equinox = distributions.bring("yzflow_deep"), distributions.bring("equinox")
+        width, units = self.embedding.shape[1], max(part.bias.size for part in self.parts)
+        architecture = deep.Architecture(
+            len(self.embedding), self.language.n_brackets, n_layers=len(self.parts), width=width, mlp_width=units,
+            norm="mixture", norm_kind="unit", tied=False, factored=False,
+        )  # fmt: skip
+        model = deep.Transformer(architecture, 0, dtype="float64")
+        leaves: list[Any] = [self.embedding, self.decoder]
+        for part in self.parts:
+            more = units - part.bias.size
+            up, bias = np.pad(part.up, ((0, 0), (0, more))), np.pad(part.bias, (0, more))
+            down = np.pad(part.down, ((0, more), (0, 0)))
+            leaves += [part.merged[None], part.value[None], part.output[None], up, bias, down, np.zeros(width)]
+        return equinox.tree_at(_weights_of, model, [checks.read_only(np.array(one)) for one in leaves])
+
+    def to_torch(self) -> Any:
+        """The same weights as a `torch.nn.Module` in float64: tokens (n, T), START (2 k) first, to logits (n, T, 2 k).
+
+        Its ``state_dict`` holds every weight.
+        """
+        return _torch_module(self)
+
+
+def token_transformer(
+    language: DyckLanguage,
+    rng: np.random.Generator | int | None = None,
+    *,
+    scale: float = 1.0,
+    sharpness: float = 0.0,
+    low: float = 800.0,
+) -> TokenTransformer:
+    """The exact transformer with a random, uniform or stack-like second attention.
+
+    Parameters
+    ----------
+    language : DyckLanguage
+    rng : numpy.random.Generator or seed, optional
+    scale : float
+        As in `balance.balanced_layer`; 0 is uniform attention.
+    sharpness : float
+        Added to the logits of both brackets of all pairs at the query's depth, the last unmatched bracket among them.
+        A layer without positions cannot tell that bracket from matched ones of its state.
+    low : float
+        Minus the logit of impossible brackets. From about 745 on their probability is 0 in float64.
+
+    Examples
+    --------
+    >>> language = DyckLanguage(n_types=2, max_depth=3)
+    >>> model = token_transformer(language, rng=0)
+    >>> bool(np.allclose(model.distribution([0, 2])[-1], language.next_token([0, 2])))
+    True
+    """
+    checks.instance("language", language, DyckLanguage)
+    low, sharpness = checks.positive("low", low), checks.real("sharpness", sharpness)
+    layer = balance.balanced_layer(language, rng, scale=scale, decoder=False)
+    if sharpness:
+        state = np.array([one.depth for one in language.states])
+        level = np.tile(np.arange(language.max_depth) + 1, 2 * language.n_types)
+        Z = np.array(layer.Z)
+        Z[:, :-1] += sharpness * (state[:, None] == level)
+        layer = Layer(Z, layer.Y, layer.V)
+    k, D, states, pairs = language.n_types, language.max_depth, language.n_states, language.n_types * language.max_depth
+    sizes = [2 * k + 1, 1, D, states, pairs + 1, pairs, pairs + 1]
+    width = sum(sizes)
+    checks.fits_in_memory("language", 8 * 8 * 4 * width**2, "write down the weights")
+    token, sine, step, state_at, feature, unmatched, top = np.split(np.arange(width), np.cumsum(sizes)[:-1])
+    head = balance.exact_head(layer, language)
+    none = np.zeros((width, width))
+
+    value = none.copy()
+    value[token[-1], 0], value[token[:-1], 1] = 1, np.tile([1, -1], k)
+    first = Part(none, value, _at(width, [1], sine), *_steps(width, sine, step, D))
+    silent = Part(none, none, none, *_states(width, token, step, state_at, language))
+    merged, value = none.copy(), none.copy()
+    merged[np.ix_(state_at, state_at)] = layer.Z
+    value[np.ix_(state_at, np.arange(pairs + 1))] = layer.V
+    read = _relu(width, feature, unmatched, (head.weights[0], head.biases[0]), _differences(pairs))
+    second = Part(merged, value, _at(width, np.arange(pairs + 1), feature), *read)
+    last = head.weights[1][:, :pairs], head.biases[1]  # of h itself, which stands in the stream here
+    final = Part(none, none, none, *_relu(width, unmatched, top, last, np.eye(pairs + 1)))
+    decoder = np.zeros((width, language.n_brackets))
+    chances = head.weights[2].T
+    decoder[top] = np.where(chances > 0, np.log(np.where(chances > 0, chances, 1)), -low)
+    embedding = np.eye(2 * k + 1, width)
+    return TokenTransformer(language, layer, embedding, (first, silent, second, final), decoder, low)
+
+
+def _weights_of(model: Any) -> list[Any]:
+    """The weights of a `yzflow_deep.Transformer`, in the order of `to_deep`."""
+    blocks = [(b.merged, b.value, b.output, *b.up, *b.down) for b in model.blocks]
+    return [model.embedding, model.decoder, *(one for block in blocks for one in block)]
+
+
+def _at(width: int, source: ArrayLike, target: ArrayLike) -> np.ndarray:
+    """The matrix that moves coordinates."""
+    moved = np.zeros((width, width))
+    moved[source, target] = 1
+    return moved
+
+
+def _relu(width, source, target, first, last) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """up, bias and down, from the weights of one hidden layer on some coordinates."""
+    weight, bias = first
+    up, down = np.zeros((width, bias.size)), np.zeros((bias.size, width))
+    up[source] = weight.T
+    down[:, target] = last
+    return up, bias, down
+
+
+def _differences(n: int) -> np.ndarray:
+    return np.vstack([np.eye(n), -np.eye(n)])
+
+
+def _steps(width, sine, step, depth) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """[d >= m] for m = 1..D from d / sqrt(1 + d^2), by ramps over the middle third of each gap."""
+    at = np.arange(depth + 1) / np.sqrt(1 + np.arange(depth + 1.0) ** 2)
+    slope = 3 / np.diff(at)
+    start = at[:-1] + 1 / slope
+    bias = np.concatenate([-slope * start, -slope * start - 1])
+    return _relu(width, sine, step, (np.tile(slope, 2)[:, None], bias), _differences(depth))
+
+
+def _states(width, token, step, state_at, language) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """relu([bracket] + [depth >= d] - [depth >= d + 1] - 1), one unit a state."""
+    up, bias = np.zeros((width, language.n_states)), np.zeros(language.n_states)
+    for number, state in enumerate(language.states[:-1]):
+        up[token[2 * state.type + (state.kind == "close")], number] = 1
+        bias[number] = -1.0 if state.depth > 0 else 0.0
+        if state.depth > 0:
+            up[step[state.depth - 1], number] = 1
+        if state.depth < language.max_depth:
+            up[step[state.depth], number] = -1
+    up[token[-1], -1] = 1
+    down = np.zeros((language.n_states, width))
+    down[np.arange(language.n_states), state_at] = 1
+    return up, bias, down
+
+
+def _torch_module(model: TokenTransformer) -> Any:
+    import torch
+
+    class Module(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            given = {"embedding": model.embedding, "decoder": model.decoder}
+            for number, part in enumerate(model.parts):
+                given |= {f"{name}_{number}": array for name, array in vars(part).items()}
+            for name, array in given.items():
+                self.register_parameter(name, torch.nn.Parameter(torch.tensor(array, dtype=torch.float64)))
+
+        def forward(self, tokens):
+            x = self.embedding[tokens]
+            later = torch.ones(tokens.shape[1], tokens.shape[1], dtype=torch.bool, device=tokens.device).triu(1)
+            for number in range(len(model.parts)):
+                merged, value, output, up, bias, down = (
+                    getattr(self, f"{name}_{number}") for name in ("merged", "value", "output", "up", "bias", "down")
+                )
+                logits = (x @ merged @ x.transpose(1, 2)).masked_fill(later, -torch.inf)
+                gathered = torch.softmax(logits, dim=2) @ (x @ value)
+                norm = gathered.norm(dim=2, keepdim=True)
+                x = x + gathered / torch.where(norm > 0, norm, torch.ones_like(norm)) @ output
+                x = x + torch.relu(x @ up + bias) @ down
+            return x @ self.decoder
+
+    return Module()
