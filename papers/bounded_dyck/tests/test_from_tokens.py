@@ -34,6 +34,7 @@ def test_all_prefixes_have_the_exact_distribution(form, k, D, length):
         np.testing.assert_allclose(model.distribution(prefix), parsed(prefix, k, D, 0.3), atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_words_of_length_1000_at_depth_10(form):
     language = DyckLanguage(2, 10)
@@ -45,6 +46,7 @@ def test_words_of_length_1000_at_depth_10(form):
         np.testing.assert_allclose(model.distribution(word), target, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_pytorch_has_the_same_logits_after_saving(tmp_path):
     torch = pytest.importorskip("torch")
     language = DyckLanguage(2, 3)
@@ -58,6 +60,7 @@ def test_pytorch_has_the_same_logits_after_saving(tmp_path):
     np.testing.assert_allclose(found, model(prefix), atol=1e-7)
 
 
+@pytest.mark.slow
 def test_tools_deep_has_the_same_logits():
     pytest.importorskip("yzflow_deep")
     import jax
