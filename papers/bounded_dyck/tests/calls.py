@@ -33,7 +33,7 @@ INNER = re.compile(
 )
 EXEMPT = {
     hostile.RAISED: {"languages.Language"},
-    hostile.OURS: {"pruned.Fit"},
+    hostile.OURS: {"pruned.Fit", "from_tokens.Part", "from_tokens.TokenTransformer"},
     "a bound of a change by other changes, which takes what a certificate has measured": {
         f"bounds.{name}"
         for name in (
