@@ -33,7 +33,7 @@ INNER = re.compile(
 )
 EXEMPT = {
     hostile.RAISED: {"languages.Language"},
-    hostile.OURS: {"pruned.Fit", "from_tokens.Part", "from_tokens.TokenTransformer"},
+    hostile.OURS: {"pruned.Fit"},
     "a bound of a change by other changes, which takes what a certificate has measured": {
         f"bounds.{name}"
         for name in (
@@ -249,6 +249,8 @@ def _widths():
 def _from_tokens():
     model = from_tokens.token_transformer(DyckLanguage(1, 2), 0)
     return {
+        "from_tokens.Part": (from_tokens.Part, vars(model.parts[0])),
+        "from_tokens.TokenTransformer": (from_tokens.TokenTransformer, vars(model)),
         "from_tokens.TokenTransformer.__call__": (model, dict(prefix=[0, 1])),
         "from_tokens.TokenTransformer.distribution": (model.distribution, dict(prefix=[0, 1])),
         "from_tokens.token_transformer": (from_tokens.token_transformer, dict(
