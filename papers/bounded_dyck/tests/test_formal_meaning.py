@@ -114,6 +114,54 @@ def test_silent_pairs_need_no_balance():
     assert found
 
 
+@evaluates("balance_suffices", "balance_suffices_behind_the_link")
+@pytest.mark.parametrize(("k", "depth"), [(1, 1), (2, 3), (3, 2)])
+def test_balance_suffices_for_every_prefix(k, depth):
+    """`head` and `linked_head` of Sufficiency.v by hand, and their widths against the networks that are built."""
+    language, D = DyckLanguage(k, depth, 0.3), depth
+    rng = np.random.default_rng(k)
+    opens, closes = balance.pairs(language)
+    closing = set(balance.queries(language).ravel().tolist())
+    c = rng.normal(size=(k, D))
+    Z = rng.normal(size=(language.n_states,) * 2)
+    V = np.zeros((language.n_states, k * D + 1))
+    V[opens.ravel(), np.arange(k * D)], V[closes.ravel(), np.arange(k * D)] = 1, -np.exp(c.ravel())
+    V[language.start, -1] = 1
+    everywhere, partly = Z.copy(), Z.copy()
+    everywhere[:, opens] = Z[:, closes] + c  # (11) at every query
+    for query in closing:
+        partly[query] = everywhere[query]
+    told = np.array([[language.next_token([0] * m + [2 * i]) for m in range(D)] for i in range(k)])
+    empty = language.next_token([])
+
+    def relu(x):
+        return np.maximum(0, x)
+
+    for word in [[], *(list(w) for n in range(1, 7) for w in language.prefixes(n))]:
+        states = language.state_sequence(word)
+        q, counts = states[-1], np.bincount(states, minlength=language.n_states)
+        for logits, linked in ((everywhere, False), (partly, True)):
+            row = logits[q]
+            small = np.exp(row.min() - row.max()) / np.sqrt(k * D + 1)
+            f = 2 * ln((counts * np.exp(row)) @ V)[:-1].reshape(k, D) / small
+            h = relu(f - 1) - relu(f - 2)
+            if linked:
+                d = language.states[q].depth
+                asked = np.array([float(q in closing and d == m + 1) for m in range(D)])
+                opened = q != language.start and language.states[q].kind == "open"
+                alone = told[language.states[q].type, d - 1] if opened else empty * (q not in closing)
+                found = np.tensordot(relu(h + asked - 1), told, 2) + alone
+            else:
+                deeper = np.append(h[:, 1:].sum(axis=0), 0)
+                found = np.tensordot(relu(h - deeper), told, 2) + relu(1 - h[:, 0].sum()) * empty
+            np.testing.assert_allclose(found, language.next_token(word), atol=1e-12)
+    layer = balance.balanced_layer(language, 0)
+    widths = [len(weight) for weight in balance.exact_head(layer, language).weights]
+    assert widths == [2 * k * D, k * D + 1, 2 * k]
+    widths = [len(weight) for weight in hypotheses.linked_head(layer, language).weights]
+    assert widths == [4 * k * D + 1, 2 * k * D + k + 1, 2 * k]
+
+
 @evaluates("balance_of_values")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_balance_of_values(seed):
