@@ -16,11 +16,11 @@ from dynamics._engine.drive import drive
 from dynamics._engine.noise.field import DrawnField, NoisySteps
 from dynamics._engine.noise.schemes import SCHEMES
 from dynamics._engine.sgd.run import spawn
-from dynamics._model.objective import Objective, as_objective, shaped
+from dynamics._model.objective import Objective, as_objective, placed
 from dynamics.bags import Data
 from dynamics.fields.system import FlowSetting
 from dynamics.fields.table import entry_of
-from dynamics.layer import Layer, check_queries, optional_rates
+from dynamics.layer import Layer, optional_rates
 from dynamics.noise import drawn
 from dynamics.support import checks
 from dynamics.support.calls import Call
@@ -118,9 +118,8 @@ def stochastic_flow(
     objective = as_objective(objective)
     rates = {"eta_y": checks.rate("eta_y", eta_y), "eta_z": checks.rate("eta_z", eta_z)}
     start = Layer.zeros(bags) if init is None else checks.instance("init", init, Layer)
-    layer = shaped(objective, start)
-    layer.check_fits(bags, name="data")
-    check_queries("init", layer, getattr(data, "query_tokens", None))
+    names = getattr(data, "query_tokens", None)
+    layer = placed(objective, start, bags, names, "init")
     rates |= optional_rates(layer, rates["eta_y"], None, None)
     own: dict[str, Any] = {
         "t_end": checks.positive("t_end", t_end),
@@ -137,7 +136,6 @@ def stochastic_flow(
     checks.fits_in_memory("times", 8 * at.size * field.size, "record states")
     equation = NoisySteps(field, sizes["batch_size"], second=own["order"] == 2)
     rng = np.random.default_rng(spawn(seed)[1])
-    names = getattr(data, "query_tokens", None)
     labels: dict[str, Any] = {"parameters": {**rates, **own, **objective.parameters}, "query_tokens": names}
     with Progress(f"stochastic flow ({decoder})", enabled=progress) as report:
         trajectory = _integrate(equation, at, labels, rng, report)

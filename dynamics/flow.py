@@ -16,13 +16,13 @@ from dynamics._engine.dop853 import NOT_FINITE_AT_START, InKernel, Slopes
 from dynamics._engine.drive import STALL, Guard, drive, taken
 from dynamics._engine.factors import Factored, factors_of
 from dynamics._engine.steps import METHODS, FlowSteps, Solver, as_solver, steps_of
-from dynamics._model.objective import Objective, as_objective, check_insertions, shaped
+from dynamics._model.objective import Objective, as_objective, placed
 from dynamics.bags import Bags, Data, population_of
 from dynamics.fields.full import FullOrbits
 from dynamics.fields.optimized import check_flow
-from dynamics.fields.system import FlowSetting, System, frame_for, has
+from dynamics.fields.system import FlowSetting, System
 from dynamics.fields.table import entry_of, system_for
-from dynamics.layer import Layer, check_queries, optional_rates
+from dynamics.layer import Layer, optional_rates
 from dynamics.optimizers.optimizer import Optimizer
 from dynamics.support import checks
 from dynamics.support.calls import Call
@@ -136,10 +136,10 @@ def gradient_flow(
     parameters: dict[str, Any] = {**rates, "t_end": numbers["t_end"], "decoder": decoder, **entry.recorded}
     parameters |= {**numbers, "time_scale": solver.time_scale, "method": solver.method}
     start, layer = _start(init, bags)
-    layer = shaped(objective, layer)
-    layer.check_fits(bags, name="data")
+    query_tokens = getattr(data, "query_tokens", None)
+    query_tokens = None if query_tokens is None else np.array(query_tokens)
+    layer = placed(objective, layer, bags, query_tokens, "init")
     optional = optional_rates(layer, rates["eta_y"], eta_v, eta_hidden)
-    check_insertions(objective, layer)
     parameters |= optional | objective.parameters
     if parameters["t_end"] <= start:
         raise checks.reject("t_end", f"be after the last time of `init`, {start:g}", t_end)
@@ -153,9 +153,6 @@ def gradient_flow(
         setting = replace(setting, optimizer=optimizer.over(clock.end), order=solver.momentum, span=span)
     system = system_for(setting, entry, reduce=solver.reduce == "auto")
     checks.fits_in_memory("times", 8 * len(times) * system.initial.size, "record states")
-    query_tokens = getattr(data, "query_tokens", None)
-    query_tokens = None if query_tokens is None else np.array(query_tokens)
-    check_queries("init", layer, query_tokens)
     with Progress(f"gradient flow ({decoder})", enabled=progress) as report:
         trajectory = _integrate(system, clock, times, parameters, query_tokens, report)
     trajectory.call = call
@@ -181,7 +178,7 @@ def _trajectory(system: System, times: np.ndarray, states: np.ndarray, labels: M
         for time, state in zip(times, states, strict=True):
             kept.add(time, system.logits(state), system.loss(state))
         return kept.trajectory(system.logits(states[-1]), None, **labels, extra=system.extra(states))
-    if has(system, "kernel") and not system.setting.objective.terms:
+    if "kernel" in system.fast and not system.setting.objective.terms:
         last = states[-1].copy()
         return Trajectory._later(partial(_assembled, system, times, states, labels), partial(system.layer, last))
     return _assembled(system, times, states, labels)
@@ -204,10 +201,10 @@ def _steps(system: System, guard: Guard, clock: Clock, parameters: Mapping) -> F
     size = system.initial.size
     slopes: Slopes | None = None
     if parameters["method"] in _OURS:
-        frame = frame_for(system)
+        frame = system.frame if "kernel" in system.fast else None
         if frame is not None:
             slopes = InKernel(frame, size, guard, clock.rate if clock.logarithmic else None)
-        elif has(system, "factors") and (factors := factors_of(system)) is not None:
+        elif "factors" in system.fast and (factors := factors_of(system)) is not None:
             slopes = Factored(factors, bind, size)
     tolerances = {name: parameters[name] for name in ("rtol", "atol")}
     return steps_of(parameters["method"], bind, guard.end, system.initial, **tolerances, slopes=slopes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from dynamics._model.problem import Problem, embed
 from dynamics._model.weights import Weights
 from dynamics.bags import Bags
 from dynamics.support import checks, display, names
-from dynamics.support.checks import read_only, read_only_views
+from dynamics.support.checks import read_only
 from dynamics.support.frozen import Frozen, changed
 
 if TYPE_CHECKING:
@@ -85,18 +85,6 @@ def attention(bags: Bags, Z: np.ndarray) -> scipy.sparse.csr_array:
     count = read_only(bags.count.astype(Z.dtype, copy=False))
     kernels.attention(bags.query, bags.indptr, bags.token, count, read_only(Z), shares)
     return scipy.sparse.csr_array((shares, bags.token, bags.indptr), shape=(len(bags), Z.shape[1]))
-
-
-def attention_over_time(bags: Bags, Z: np.ndarray) -> np.ndarray:
-    """The entries of `attention` at each of some Z (times, queries, tokens): (times, entries of the bags)."""
-    times, queries, tokens = Z.shape
-    time, entries = np.arange(times)[:, None], bags.token.size
-    shares = np.empty((times, entries), Z.dtype)
-    query = (bags.query + queries * time).ravel()
-    indptr = np.append((bags.indptr[:-1] + entries * time).ravel(), times * entries)
-    token, count = np.tile(bags.token, times), np.tile(bags.count.astype(Z.dtype, copy=False), times)
-    kernels.attention(*read_only_views((query, indptr, token, count, Z.reshape(-1, tokens))), shares.ravel())
-    return shares
 
 
 def _matrix(name: str, value: ArrayLike) -> np.ndarray:
@@ -466,12 +454,6 @@ def moved(layer: Layer, weights: Iterable[np.ndarray]) -> Layer:
     embedding = replace(layer.embedding, keys=new.keys, queries=new.queries, values=values)
     Z, V = embedding.matrices()
     return replace(layer, Z=Z, Y=new.Y, V=V, hidden=hidden, embedding=embedding)
-
-
-def check_queries(name: str, layer: Layer, query_tokens: Sequence[Any] | np.ndarray | None) -> None:
-    """Refuse a layer, an argument of this name, that has not one row of Z for each query token of named data."""
-    if query_tokens is not None and len(query_tokens) != layer.Z.shape[0]:
-        raise checks.reject(name, f"have {len(query_tokens)} rows of Z, one a query token", layer.Z.shape[0])
 
 
 def optional_rates(layer: Layer, eta_y: float, eta_v: float | None, eta_hidden: float | None) -> dict[str, float]:

@@ -12,12 +12,12 @@ from numpy.typing import ArrayLike
 from dynamics._engine.noise.field import DrawnField
 from dynamics._engine.noise.linear import fluctuations
 from dynamics._model.feed import Sampling, source_of
-from dynamics._model.objective import Objective, as_objective, shaped
+from dynamics._model.objective import Objective, as_objective, placed
 from dynamics._model.weights import RATES, Weights
 from dynamics.bags import Bags, Data, population_of
 from dynamics.fields.system import FlowSetting
 from dynamics.fields.table import entry_of
-from dynamics.layer import Layer, check_queries, optional_rates
+from dynamics.layer import Layer, optional_rates
 from dynamics.support import checks, names
 from dynamics.support.checks import read_only
 from dynamics.support.progress import Progress
@@ -162,9 +162,7 @@ def gradient_noise(
     bags, positions, sizes = drawn(data, batch_size, length)
     start = Layer.zeros(bags) if layer is None else checks.instance("layer", layer, Layer)
     objective = as_objective(objective)
-    start = shaped(objective, start)
-    start.check_fits(bags, name="data")
-    check_queries("layer", start, getattr(data, "query_tokens", None))
+    start = placed(objective, start, bags, getattr(data, "query_tokens", None), "layer")
     setting = FlowSetting(bags, start, start, dict.fromkeys(RATES, 1.0), objective)
     field = DrawnField(setting, decoder, positions)
     checks.fits_in_memory("data", 16 * field.size * (field.bags + field.count.size), "hold the factors")
@@ -237,8 +235,7 @@ def linear_noise(
     limit = np.inf if positions else 0
     start = Layer.zeros(bags) if init is None else checks.instance("init", init, Layer)
     objective = as_objective(objective)
-    start = shaped(objective, start)
-    start.check_fits(bags, name="data")
+    start = placed(objective, start, bags, getattr(data, "query_tokens", None), "init")
     rates = {"eta_y": checks.rate("eta_y", eta_y), "eta_z": checks.rate("eta_z", eta_z)}
     rates |= optional_rates(start, rates["eta_y"], None, None)
     if start.embedding is not None:

@@ -8,8 +8,9 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
 
+from dynamics._model import kernels
 from dynamics.bags import Bags
-from dynamics.layer import Layer, attention_over_time
+from dynamics.layer import Layer
 from dynamics.support import checks
 
 # `Support.over_time` measures the attention of so many entries at once, over bags and times.
@@ -97,9 +98,21 @@ class Support:
         values = np.empty((times, self.token.size))
         together = max(1, _TOGETHER // max(1, bags.token.size))
         for lo in range(0, times, together):
-            shares = attention_over_time(bags, Z[lo : lo + together])
+            shares = self._shares(Z[lo : lo + together])
             values[lo : lo + together] = (into @ np.ascontiguousarray(shares.T)).T
         return values
+
+    def _shares(self, Z: np.ndarray) -> np.ndarray:
+        """Attention of each entry of the bags (Lemma 2, (5)) at each time: (times, entries)."""
+        bags, (times, queries, tokens) = self.bags, Z.shape
+        time, entries = np.arange(times)[:, None], bags.token.size
+        shares = np.empty((times, entries), Z.dtype)
+        query = (bags.query + queries * time).ravel()
+        indptr = np.append((bags.indptr[:-1] + entries * time).ravel(), times * entries)
+        token, count = np.tile(bags.token, times), np.tile(bags.count.astype(Z.dtype, copy=False), times)
+        arguments = checks.read_only_views((query, indptr, token, count, Z.reshape(-1, tokens)))
+        kernels.attention(*arguments, shares.ravel())
+        return shares
 
     def dense(self, values: np.ndarray) -> np.ndarray:
         """Values on the pairs as a (.., next tokens, tokens) table, zero elsewhere."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -43,10 +42,10 @@ class Batch(NamedTuple):
     count: np.ndarray  # hides a method of tuples
 
     @classmethod
-    def of(cls, bags: Bags, dtype: np.dtype) -> Batch:
-        """Each bag as a group of its own, read-only, in the precision of the weights."""
+    def of(cls, bags: Bags, dtype: np.dtype, smoothing: float = 0.0, multiplicity: np.ndarray | None = None) -> Batch:
+        """Each bag as a group of its own, read-only, in the precision of the weights; see `_smoothed`."""
         batch: Batch = bags._once(cls._of, dtype)
-        return batch
+        return batch if multiplicity is None or smoothing == 0 else batch._smoothed(smoothing, multiplicity)
 
     @classmethod
     def _of(cls, bags: Bags, dtype: np.dtype) -> Batch:
@@ -56,10 +55,8 @@ class Batch(NamedTuple):
         alone = read_only(np.ones(len(bags), dtype=np.int64))
         return cls(bags.query, target, soft, weight, alone, bags.indptr, bags.token, count)
 
-    def smoothed(self, share: float, multiplicity: np.ndarray) -> Batch:
+    def _smoothed(self, share: float, multiplicity: np.ndarray) -> Batch:
         """The batch with the targets ``(1 - share) target + share / M`` over the columns of Y."""
-        if share == 0:
-            return self
         columns, dtype = multiplicity.size, self.count.dtype
         checks.fits_in_memory("label_smoothing", self.query.size * columns * dtype.itemsize, "hold targets")
         soft = np.full((self.query.size, columns), share / multiplicity.sum(), dtype)
@@ -83,18 +80,18 @@ class Batch(NamedTuple):
             self.count[entries],
         )
 
-    def parts(self, columns: int) -> Iterator[tuple[Batch, slice]]:
-        """Split into batches of about `Limits.work` and at least one group; yields each with the slice of its bags.
+    def parts(self, columns: int) -> list[tuple[Batch, slice]]:
+        """Batches of about `Limits.work` and at least one group, each with the slice of its bags.
 
         ``columns`` is the number of columns of Y: each entry is multiplied with all of them.
         """
         n = 1 + self.count.size * columns // current().work
         if n == 1:
-            yield self, slice(None)
-            return
+            return [(self, slice(None))]
         bag = np.concatenate([[0], np.cumsum(self.size)])
         entry = np.concatenate([[0], np.cumsum(self.size * np.diff(self.indptr))])
         cuts = np.unique(np.searchsorted(entry, np.linspace(0, entry[-1], n + 1))).tolist()
+        parts = []
         for lo, hi in itertools.pairwise(cuts):
             groups, bags = slice(lo, hi), slice(int(bag[lo]), int(bag[hi]))
             part = Batch(
@@ -107,4 +104,5 @@ class Batch(NamedTuple):
                 self.token[self.indptr[lo] : self.indptr[hi]],
                 self.count[entry[lo] : entry[hi]],
             )
-            yield part, bags
+            parts.append((part, bags))
+        return parts

@@ -183,7 +183,7 @@ class Feed:
         self.positions = source.positions(sampling)
         self._check(contrast)
         self.position_weight = position_weights(sampling.position_bias, self.positions).astype(dtype)
-        self.data = Batch.of(source.bags, dtype).smoothed(objective.label_smoothing, multiplicity)
+        self.data = Batch.of(source.bags, dtype, objective.label_smoothing, multiplicity)
         self.insertions = _insertion_tables(contrast, dtype.type(objective.contrast_weight))
         if sampling.batch_size is None:
             batch = self.data

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar
 
@@ -154,6 +154,28 @@ def as_objective(objective: Objective | None) -> Objective:
     return objective
 
 
+def placed(
+    objective: Objective, layer: _AnyKind, bags: Bags, query_tokens: Sequence[Any] | np.ndarray | None, name: str
+) -> _AnyKind:
+    """The start layer, an argument of this name, as an objective wants it, with a place for all that is in the data.
+
+    ``query_tokens`` are those of named data, each with a row of Z.
+
+    Raises
+    ------
+    ValueError
+        If the layer is of another size, or cannot be what the objective says.
+    """
+    layer = shaped(objective, layer)
+    layer.check_fits(bags, name="data")
+    queries, tokens = layer.Z.shape
+    if query_tokens is not None and len(query_tokens) != queries:
+        raise checks.reject(name, f"have {len(query_tokens)} rows of Z, one a query token", queries)
+    if objective.contrast is not None and objective.contrast.n_tokens > tokens:
+        raise checks.reject("contrast", f"have at most the {tokens} tokens of the layer", objective.contrast.n_tokens)
+    return layer
+
+
 def shaped(objective: Objective, layer: _AnyKind) -> _AnyKind:
     """A start layer with the temperature and normalisation of an objective.
 
@@ -190,10 +212,3 @@ def add_terms(objective: Objective, weights: Weights, slopes: Weights) -> None:
             if array.shape != slope.shape:
                 raise checks.reject("terms", f"return an array of shape {slope.shape} for {name}", array.shape)
             slope += array
-
-
-def check_insertions(objective: Objective, layer: LayerLike) -> None:
-    """Raise ``ValueError`` unless ``layer`` has a column for every token of the insertions."""
-    if objective.contrast is not None and objective.contrast.n_tokens > layer.Z.shape[1]:
-        rule = f"have at most the {layer.Z.shape[1]} tokens of the layer"
-        raise checks.reject("contrast", rule, objective.contrast.n_tokens)

@@ -104,14 +104,14 @@ class Problem:
         self, bags: Bags, layer: LayerLike, objective: Objective = PLAIN, dtype: DTypeLike | None = None
     ) -> None:
         self._dtype = layer.Z.dtype if dtype is None else np.dtype(dtype)
-        self.batch = Batch.of(bags, self._dtype).smoothed(objective.label_smoothing, layer.multiplicity)
+        self.batch = Batch.of(bags, self._dtype, objective.label_smoothing, layer.multiplicity)
         if objective.contrast is not None:
             self.batch = sampling.contrasted(self.batch, objective.contrast, objective.contrast_weight)
         self.view, self.objective = View(layer, objective, self._dtype), objective
         self.rule = self.view.rule
         like = layer.weights._replace(Z=layer.Z, V=np.empty((0, 0)) if layer.V is None else layer.V)
         self._shapes = [array.shape for array in like]
-        self._parts = list(self.batch.parts(layer.Y.shape[1]))
+        self._parts = self.batch.parts(layer.Y.shape[1])
         self._none = np.empty((0, 0), self._dtype)
         self._no_slopes = Weights(*(self._none,) * len(like))
 
@@ -129,7 +129,7 @@ class Problem:
         copied.batch = self.batch._replace(**{name: read_only(a.astype(self._dtype)) for name, a in new.items()})
         nonzero = np.flatnonzero(weight)
         whole = copied.batch if nonzero.size != 1 else copied.batch.alone(int(nonzero[0]))
-        copied._parts = list(whole.parts(self.rule.multiplicity.size))
+        copied._parts = whole.parts(self.rule.multiplicity.size)
         return copied
 
     @property

@@ -34,11 +34,6 @@ class Weights(NamedTuple):
     values: np.ndarray
 
 
-def plain_over_time(Z: np.ndarray, Y: np.ndarray) -> Weights:
-    """Weights of a layer of Z and Y alone, with an axis of times before theirs."""
-    return Weights(Z, Y, *(np.empty((len(Z), 0, 0)),) * 5)
-
-
 # The argument with the learning rate of each.
 RATES = ("eta_z", "eta_y", "eta_v", "eta_hidden", "eta_z", "eta_z", "eta_v")
 
@@ -113,3 +108,5 @@ class LayerLike(Protocol):
 
     @property
     def embedding(self) -> Any: ...
+
+    def check_fits(self, bags: Any, *, name: str = "bags") -> None: ...

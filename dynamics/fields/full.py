@@ -11,9 +11,9 @@ import numpy as np
 
 from dynamics._model.frames import Frame, frame_of, looked
 from dynamics._model.problem import Problem
-from dynamics._model.weights import RATES, Weights, plain_over_time
+from dynamics._model.weights import RATES, Weights
 from dynamics.fields.orbits import KindFrame, Orbits
-from dynamics.fields.system import FlowSetting, Observed, States, System, frame_for
+from dynamics.fields.system import FlowSetting, Observed, States, System
 from dynamics.layer import Layer, moved
 from dynamics.support.checks import read_only
 from dynamics.support.errors import NotReducibleError
@@ -124,7 +124,7 @@ class Full(System):
         """Observations of states, with the loss where the objective is no more than that."""
         bounds = zip(self.bounds[:-1], self.bounds[1:], self.shapes, strict=True)
         arrays = [np.ascontiguousarray(states[:, lo:hi]).reshape(len(states), *shape) for lo, hi, shape in bounds]
-        frame = frame_for(self)
+        frame = self.frame if "kernel" in self.fast else None
         if frame is None:
             loss, velocity = self._seen(states)
         else:
@@ -176,18 +176,18 @@ class FullOrbits(System):
     def __init__(self, setting: FlowSetting, orbits: Orbits) -> None:
         self.setting, self.orbits = setting, orbits
         self.eta_y, self.eta_z = setting.rates["eta_y"], setting.rates["eta_z"]
-        self.z_index = orbits.z_index()
+        self.z_index = orbits.z_index
         size = np.where(orbits.symmetry.twins >= 0, orbits.twin_size[orbits.symmetry.twins], 1)
         self.twin_scale = np.sqrt(size)[:, None]
         variables = np.zeros(orbits.size)
         # A start of zeros has any symmetry, and the index of a large Y is not needed for it.
-        moved = () if setting.init is None else ((self.z_index, orbits.start.Z), (self.y_index, orbits.start.Y))
+        moved = () if setting.init is None else ((self.z_index, orbits.start.Z), (self.orbits.y_index, orbits.start.Y))
         for index, array in moved:
             variables[index[index >= 0]] = array[index >= 0]
             if (variables[index] != array)[index >= 0].any():
                 raise NotReducibleError
         # Twins: Y as the kernels want it, and the rate of Z.
-        scale = np.sqrt(orbits.y_twins())
+        scale = np.sqrt(orbits.y_twins)
         self.rate = np.full(orbits.size, self.eta_y)
         self.rate[: orbits.n_logits] = self.eta_z
         where = self.z_index >= 0
@@ -267,11 +267,6 @@ class FullOrbits(System):
         self.bound(state, out)()
         return out
 
-    @cached_property
-    def y_index(self) -> np.ndarray:
-        """The variable of each entry of Y, -1 for entries that never move."""
-        return self.orbits.y_index()
-
     def _lift(self, index: np.ndarray, variables: np.ndarray, start: np.ndarray | float) -> np.ndarray:
         return np.where(index >= 0, variables[index], start)
 
@@ -295,7 +290,7 @@ class FullOrbits(System):
     def layer(self, state: np.ndarray) -> Layer:
         """The layer at a state."""
         start = self.orbits.start
-        Y = self._lift(self.y_index, self.variables(state), start.Y * self.twin_scale) / self.twin_scale
+        Y = self._lift(self.orbits.y_index, self.variables(state), start.Y * self.twin_scale) / self.twin_scale
         return Layer(self.logits(state), Y, None, start.multiplicity)
 
     def observe(self, states: np.ndarray) -> Observed:
@@ -304,9 +299,10 @@ class FullOrbits(System):
         # In the usual order in memory, for which the kernels are compiled already.
         Z = np.ascontiguousarray(np.where(self.z_index >= 0, states[:, self.z_index], start.Z))
         variables = np.stack([self.variables(state) for state in states])
-        Y = np.where(self.y_index >= 0, variables[:, self.y_index], start.Y * self.twin_scale) / self.twin_scale
+        where = self.orbits.y_index
+        Y = np.where(where >= 0, variables[:, where], start.Y * self.twin_scale) / self.twin_scale
         Y = np.ascontiguousarray(Y)
-        frame = frame_for(self)
+        frame = self.frame if "kernel" in self.fast else None
         if frame is None:
             state, out = np.empty(size), np.empty(size)
             evaluate, slopes, loss = self.bound(state, out), np.empty(states.shape), np.empty(len(states))
@@ -318,7 +314,7 @@ class FullOrbits(System):
             loss, slopes = looked(frame, states)
             loss *= self.orbits.frames[0].copies * self.orbits.frames[0].share
         velocity = np.where(self.z_index >= 0, slopes[:, self.z_index], 0.0)
-        return Observed(States.of(start, plain_over_time(Z, Y)), velocity, None if np.isnan(loss).all() else loss)
+        return Observed(States.plain(start, Z, Y), velocity, None if np.isnan(loss).all() else loss)
 
     def extra(self, states: np.ndarray) -> dict[str, tuple]:
         """Nothing beside what every simulator records."""

@@ -12,6 +12,7 @@ says: norm and products of features are then those of the whole group.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -48,7 +49,7 @@ def find_orbits(setting: FlowSetting, *, inverts: bool) -> Orbits | None:
         pseudo = sum(kind.bags.shape[1] for kind in symmetry.kinds)
         if _WORTH * sum((kind.bags.shape[1] + pseudo) ** 3 for kind in symmetry.kinds) > len(bags) ** 3:
             return None
-    orbits: Orbits = bags._once(_from_zeros) if layer is Layer.zeros(bags) else Orbits(symmetry, layer)
+    orbits: Orbits = bags._once(_from_zeros) if setting.init is None else Orbits(symmetry, layer)
     return orbits
 
 
@@ -188,6 +189,7 @@ class Orbits:
             count += self.own[-1].size
         self.size = count
 
+    @cached_property
     def y_index(self) -> np.ndarray:
         """The variable of each entry of Y, -1 for entries that never move."""
         symmetry = self.symmetry
@@ -205,6 +207,7 @@ class Orbits:
             y[kind.tokens[:, :, None], kind.columns[:, None, :]] = self.own[k]
         return np.where((symmetry.twins < 0)[:, None], -1, y[symmetry.twins])
 
+    @cached_property
     def z_index(self) -> np.ndarray:
         """The variable of each entry of Z, -1 for entries that never move."""
         symmetry = self.symmetry
@@ -220,6 +223,7 @@ class Orbits:
             z[queries[:, :, None], tokens[:, None, :]] = self.z[k]
         return np.where(symmetry.twins < 0, -1, z[:, symmetry.twins])
 
+    @cached_property
     def y_twins(self) -> np.ndarray:
         """How many interchangeable tokens each variable of Y is the logit of, 1 for those of Z."""
         size = np.ones(self.size)

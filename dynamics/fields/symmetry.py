@@ -69,7 +69,7 @@ class Symmetry:
     columns: np.ndarray
     queries: np.ndarray
 
-    @property
+    @functools.cached_property
     def variables(self) -> int:
         """Entries of Z and Y that a reduced system needs."""
         columns = self.columns.size + sum(kind.columns.shape[1] for kind in self.kinds)

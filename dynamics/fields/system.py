@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, cast
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -80,6 +80,12 @@ class States(NamedTuple):
             weights = weights._replace(Z=np.stack([Z for Z, _ in whole]), V=np.stack([V for _, V in whole]))
         return cls(like, Weights(*read_only_views(weights)))
 
+    @classmethod
+    def plain(cls, like: Layer, Z: np.ndarray, Y: np.ndarray) -> States:
+        """From arrays of a layer of Z and Y alone, which become read-only."""
+        Z.flags.writeable = Y.flags.writeable = False
+        return cls(like, Weights(Z, Y, *(np.empty((len(Z), 0, 0)),) * 5))
+
 
 class Observed(NamedTuple):
     """Observations of a flow at some times.
@@ -120,12 +126,19 @@ class System(Protocol):
         Whether attention and loss of a state are found without the whole Y, as `FullOrbits` finds them.
     evaluations : Bound
         A bound of its own on evaluations.
+    fast : tuple of str
+        Fast paths that the very class declares, "kernel" or "factors"; those of a base are not inherited.
     """
 
+    fast: ClassVar[tuple[str, ...]] = ()
     setting: FlowSetting
     initial: np.ndarray
     compact: bool = False
     evaluations: Bound = Bound()
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.fast = vars(cls).get("fast", ())
 
     @property
     def reduction(self) -> str: ...
@@ -156,23 +169,10 @@ class System(Protocol):
         """A number of the state in words."""
         return f"variable {number}"
 
-
-class Framed(Protocol):
-    """A system that declares "kernel" by ``fast``."""
-
     @property
     def frame(self) -> Frame | None:
         """The derivative in the form of the kernel that takes whole steps, or None where it cannot or need not be."""
-
-
-def has(system: System, path: str) -> bool:
-    """Whether a fast path, "kernel" or "factors", is declared by the very class of a system."""
-    return path in vars(type(system)).get("fast", ())
-
-
-def frame_for(system: System) -> Frame | None:
-    """The frame of a system that declares one of its own."""
-    return cast(Framed, system).frame if has(system, "kernel") else None
+        return None
 
 
 def copied(system: System, state: np.ndarray, out: np.ndarray) -> Callable[[], float]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from dynamics.fields import steps
@@ -77,7 +78,7 @@ class Entry:
     reduced: bool = False
     field: Field | None = None
 
-    @property
+    @cached_property
     def recorded(self) -> dict[str, Any]:
         """Parameters that a run records of it, beside its name."""
         return {} if self.field is None else {"field": self.field.origin}
@@ -85,9 +86,8 @@ class Entry:
     @property
     def parts(self) -> tuple[str, ...]:
         """Names of what it has."""
-        fast = vars(self.whole).get("fast", ()) if isinstance(self.whole, type) else ()
         has = {name: getattr(self, name) for name in ("orbits", "step", "lanes", "noise")}
-        return ("derivative", *(name for name, given in has.items() if given), *fast)
+        return ("derivative", *(name for name, given in has.items() if given), *getattr(self.whole, "fast", ()))
 
 
 SYSTEMS: dict[str, Entry] = {

@@ -8,7 +8,6 @@ from collections.abc import Callable
 import numpy as np
 
 from dynamics._model.batch import Batch
-from dynamics._model.weights import plain_over_time
 from dynamics.fields import _kernels as reduced
 from dynamics.fields.features import Features
 from dynamics.fields.modified import ModifiedOrbits, check_inverse
@@ -112,7 +111,7 @@ class Theory(System):
             features = Features.of(self.batch, read_only(Z[i].view()))
             self._pull_back(features, own, velocity[i])
             self._decode(features, own, Y[i])
-        return Observed(States.of(self.setting.start, plain_over_time(Z, Y)), velocity, None)
+        return Observed(States.plain(self.setting.start, Z, Y), velocity, None)
 
     def extra(self, states: np.ndarray) -> dict[str, tuple]:
         """h of each class over time."""

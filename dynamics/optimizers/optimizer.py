@@ -279,10 +279,12 @@ class Optimizer:
         return value
 
 
-def as_optimizer(optimizer: str | Optimizer, momentum: float) -> Optimizer:
-    """The arguments ``optimizer`` and ``momentum`` of `sgd` as one."""
+def as_optimizer(optimizer: str | Optimizer, momentum: float, *needs: str) -> Optimizer:
+    """The arguments ``optimizer`` and ``momentum`` of `sgd` as one; ``needs`` are those of `function_of`."""
     if not isinstance(optimizer, Optimizer):
-        return Optimizer(optimizer, momentum)
+        optimizer, momentum = Optimizer(optimizer, momentum), MOMENTUM
+    for need in needs:
+        function_of(optimizer, need)
     if momentum not in (MOMENTUM, optimizer.momentum):
         raise checks.reject("momentum", "be left out beside an Optimizer, which has its own", momentum)
     return optimizer

@@ -71,7 +71,7 @@ class Call:
 
     def __post_init__(self) -> None:
         # Copies, since a caller may write into an array or a list later.
-        copies = {name: _own(value) for name, value in self.arguments.items()}
+        copies = {n: v.copy() if isinstance(v, np.ndarray | list) else v for n, v in self.arguments.items()}
         object.__setattr__(self, "arguments", copies)
 
     @property
@@ -166,10 +166,6 @@ def _of_origin(name: str, origin: Origin, value: Any) -> Any:
         rule = f"be of the class {origin.target} with the configuration that the file says, or this class"
         raise checks.reject(name, rule, checks.brief(value))
     return value
-
-
-def _own(value: Any) -> Any:
-    return value.copy() if isinstance(value, np.ndarray) else list(value) if isinstance(value, list) else value
 
 
 class _NotKept(Exception):

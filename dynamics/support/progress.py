@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
+from contextlib import AbstractContextManager
 
 from tqdm import tqdm
 
@@ -17,7 +18,7 @@ _KNOWN = 2.0
 _SMOOTHED = 3
 
 
-class Progress:
+class Progress(AbstractContextManager):
     """Reports a fraction of work done on standard error; a context manager.
 
     Parameters
@@ -83,9 +84,6 @@ class Progress:
             self._pace += (pace - self._pace) / _SMOOTHED
         self._least = min(self._least, (1 - done) / self._pace)
         return f", about {self._least:.0f} s left"
-
-    def __enter__(self) -> Progress:
-        return self
 
     def __exit__(self, *exception: object) -> None:
         if self._bar is not None:

@@ -51,8 +51,8 @@ EXEMPT = {
     hostile.RECORD: {"_engine.sgd.run.Outcome", "noise.GradientNoise"},
     hostile.RAISED: {"bags.HasPopulation"},
     hostile.OURS: {
-        "descent.complete", "layer.attention", "layer.attention_over_time", "layer.in_precision", "layer.moved",
-        "layer.check_queries", "layer.optional_rates", "papers.code_of", "papers.forget", "papers.home_of",
+        "descent.complete", "layer.attention", "layer.in_precision", "layer.moved",
+        "layer.optional_rates", "papers.code_of", "papers.forget", "papers.home_of",
         "papers.joined", "papers.register",
     },
 }  # fmt: skip

@@ -13,7 +13,7 @@ from dynamics._assembly import LargeRecord, assemble, is_large, size_of_large
 from dynamics._engine.sgd import steps as steps_of_sgd
 from dynamics._engine.sgd.steps import LARGE, Memory, blank, bounded, copy_of
 from dynamics._model.feed import SAMPLING, Feed, Sampling, Source, source_of
-from dynamics._model.objective import Objective, add_terms, as_objective, check_insertions, shaped
+from dynamics._model.objective import Objective, add_terms, as_objective, placed
 from dynamics._model.problem import View
 from dynamics._model.weights import RATES, Weights
 from dynamics.bags import Bags, Data
@@ -21,9 +21,9 @@ from dynamics.fields import modified
 from dynamics.fields.steps import Step
 from dynamics.fields.system import States
 from dynamics.fields.table import entry_of
-from dynamics.layer import Layer, check_queries, moved, optional_rates
+from dynamics.layer import Layer, moved, optional_rates
 from dynamics.optimizers import kernels as updates
-from dynamics.optimizers.optimizer import Optimizer, as_optimizer, ascend, function_of
+from dynamics.optimizers.optimizer import Optimizer, as_optimizer, ascend
 from dynamics.support import checks
 from dynamics.support.checks import read_only, read_only_views
 from dynamics.support.errors import DivergenceError
@@ -90,8 +90,7 @@ _RULES: dict[str, checks.Check] = {
 
 def checked(arguments: Mapping[str, Any]) -> tuple[dict[str, Any], Optimizer, Sampling, Step]:
     """The arguments that do not depend on the layer, as a trajectory records them, and in groups."""
-    optimizer = as_optimizer(arguments["optimizer"], arguments["momentum"])
-    function_of(optimizer, "direction")
+    optimizer = as_optimizer(arguments["optimizer"], arguments["momentum"], "direction")
     values = checks.each(_RULES, arguments)
     sampling = Sampling(*(arguments[name] for name in SAMPLING))
     entry = entry_of(arguments["decoder"], "step")
@@ -170,15 +169,15 @@ class SgdRun:
         self.optimizer = optimizer.over(self.steps)
         start_seed, draw_seed = spawn(seed)
         start = _start(init, self.source.bags, np.random.default_rng(start_seed))
-        self.layer = layer = shaped(objective, start)
-        self._check_fits(evaluate)
+        self.layer = layer = placed(objective, start, self.source.bags, self.source.query_tokens, "init")
+        if evaluate is not None:
+            if not isinstance(evaluate, Bags):
+                raise checks.reject("evaluate", "be Bags", type(evaluate).__name__)
+            layer.check_fits(evaluate, name="evaluate")
         parameters["init"] = init if isinstance(init, str) else "layer"
         parameters |= optional_rates(layer, parameters["eta_y"], eta_v, eta_hidden)
-        check_insertions(objective, layer)
         parameters |= objective.parameters
         self.rates = tuple(self._cast(name, parameters.get(name, 0.0)) for name in RATES)
-        kernel = self.optimizer.rule.kernel
-        self.update = kernel and kernel(self.dtype.type(parameters["momentum"]), self.rates[:4])
         self.evaluated = self.source.bags if evaluate is None else evaluate.named_like(self.source.bags)
         records = 1 + -(-self.steps // self.record_every)
         large = is_large(self.evaluated, layer, records)
@@ -208,18 +207,10 @@ class SgdRun:
         self._record(0)
         self.losses = np.empty(self.steps, dtype=self.dtype)
 
-    def _check_fits(self, evaluate: Bags | None) -> None:
-        layer, queries = self.layer, self.source.query_tokens
-        layer.check_fits(self.source.bags, name="data")
-        if evaluate is not None:
-            if not isinstance(evaluate, Bags):
-                raise checks.reject("evaluate", "be Bags", type(evaluate).__name__)
-            layer.check_fits(evaluate, name="evaluate")
-        check_queries("init", layer, queries)
-
     def _place(self, layer: Layer, objective: Objective) -> None:
         """The weights in the precision of the run, Y with padding, and what goes with them."""
-        columns = layer.Y.shape[1]
+        columns, update = layer.Y.shape[1], self.optimizer.rule
+        self.update = update.kernel and update.kernel(self.dtype.type(self.parameters["momentum"]), self.rates[:4])
         self.view = View(layer, objective, self.dtype)
         self.plain = self.optimizer.plain and self.view.direct and not objective.terms
         # A system that a decoder solves would be solved for padding, too; and options would have to know of it.
@@ -227,7 +218,7 @@ class SgdRun:
         padding = -columns % _COLUMNS if columns < _PADDED and whole and self.plain else 0
         shapes = [array.shape for array in layer.weights]
         shapes[1] = (shapes[1][0], columns + padding)
-        self.weights, first, second = (blank(shapes, self.dtype) for _ in range(3))
+        self.weights, first, second = blank(shapes, self.dtype, 3)
         if self.parameters["init"] != "zero":
             for own, array in zip(self.weights, layer.weights, strict=True):
                 for row in range(0, len(array), _ROWS_A_COPY):
@@ -241,7 +232,8 @@ class SgdRun:
         sizes = [len(array) for array in self.weights[:4]]
         sizes[0] *= 1 if layer.Z.shape[1] <= _ROW else layer.Z.shape[1]
         last = tuple(np.zeros(size, dtype=np.int64) for size in sizes)
-        self.memory = Memory(blank(shapes, self.dtype) if self.optimizer.rule.moments else first, first, second, last)
+        slopes = blank(shapes, self.dtype, 1)[0] if update.moments else first
+        self.memory = Memory(slopes, first, second, last)
         # A step of the kernels touches only the rows of its tokens; others move every entry.
         self.by_rows = self.view.plain and self.plain and whole
         # The same arrays, which a step changes in place; read-only, as `gradient_flow` passes them, so that the kernel
@@ -371,7 +363,7 @@ class SgdRun:
                 self._diverge(done + finite)
             done = until
             self.settle(done)
-            if report is not None:
+            if report is not None and report.enabled:
                 report.update(done / self.steps, f"step {done} of {self.steps}, loss {self.losses[done - 1]:.4g}")
         return self
 

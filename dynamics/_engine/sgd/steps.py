@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import mmap
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
@@ -64,9 +64,9 @@ def copy_of(weights: Weights) -> Weights:
     return Weights(*(np.copy(array) for array in weights))
 
 
-def blank(shapes: Iterable[Sequence[int]], dtype: np.dtype) -> Weights:
-    """Zeros of these shapes that take memory where they are written to."""
-    return Weights(*(_zeros(shape, dtype) for shape in shapes))
+def blank(shapes: Sequence[Sequence[int]], dtype: np.dtype, n: int) -> list[Weights]:
+    """``n`` times zeros of these shapes that take memory where they are written to."""
+    return [Weights(*(_zeros(shape, dtype) for shape in shapes)) for _ in range(n)]
 
 
 def _zeros(shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
