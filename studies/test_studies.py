@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 import sys
 from importlib import metadata
 
@@ -84,7 +85,7 @@ def distribution(folder):
 
 
 def of_this_repository(names):
-    return {name.partition("[")[0] for name in names if name.startswith("yzflow-")}
+    return {re.match(r"[\w-]+", name)[0] for name in names if name.startswith("yzflow-")}
 
 
 def test_one_file_installs_the_studies_with_what_they_import():

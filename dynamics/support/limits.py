@@ -88,8 +88,11 @@ class Limits(ContextDecorator):
 _USUAL = Limits()
 _here: ContextVar[Limits] = ContextVar("limits", default=_USUAL)
 _outer: ContextVar[tuple[Limits, ...]] = ContextVar("outer limits", default=())
-# The limits that hold here.
-current: Callable[[], Limits] = _here.get
+
+
+def current() -> Limits:
+    """The limits that hold here."""
+    return _here.get()
 
 
 def carried(function: Callable) -> Callable:

@@ -124,7 +124,7 @@ class TokenTransformer:
     def to_torch(self) -> Any:
         """The same weights as a `torch.nn.Module` in float64: tokens (n, T), START (2 k) first, to logits (n, T, 2 k).
 
-        Its ``state_dict`` holds every weight.
+        Its ``state_dict`` holds every weight. Without PyTorch `dynamics.support.distributions.Missing` says so.
         """
         return _torch_module(self)
 
@@ -245,7 +245,11 @@ def _states(width, token, step, state_at, language) -> tuple[np.ndarray, np.ndar
 
 
 def _torch_module(model: TokenTransformer) -> Any:
-    import torch
+    try:
+        import torch
+    except ModuleNotFoundError:
+        rule = "`to_torch` makes a module of PyTorch, which is not installed: pip install torch"
+        raise distributions.Missing(rule, name="torch") from None
 
     class Module(torch.nn.Module):
         def __init__(self) -> None:

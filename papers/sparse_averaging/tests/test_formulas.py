@@ -33,6 +33,7 @@ INNER = {
         *("least", "triples", "digit_leak", "digit_step", "gather_leak", "gather_step", "report_leak"),
         *("report_threshold", "report_step", "weight_error", "group_size"),
     },
+    "all_sets": {"tail", "deviation", "net_points", "largest_score"},
     "linear_query": {"scores"},
     "strict": {
         *("base", "step", "copies", "message", "newton", "average"),

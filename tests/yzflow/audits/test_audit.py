@@ -264,13 +264,13 @@ def test_the_page_of_the_audit_counts_what_is_proved_as_the_register_has_it(repo
 
 @pytest.mark.slow
 def test_command_line_audit(tmp_path, monkeypatch):
-    arguments = ["audit", "--quick", "--only", "Lemma 7", "--json", "--out", str(tmp_path)]
+    arguments = ["audit", "--quick", "--only", "Scan and Snap: Lemma 7", "--json", "--out", str(tmp_path)]
     result = CliRunner().invoke(cli.main, arguments)
     assert result.exit_code == 0
     assert json.loads(result.stdout)["passed"] is True
     assert {path.name for path in tmp_path.iterdir()} == {"audit.json", "audit.html"}
     monkeypatch.setattr(decoder, "h_steps", lambda n, **a: np.zeros(n + 1))
-    result = CliRunner().invoke(cli.main, ["audit", "--quick", "--only", "Lemma 7"])
+    result = CliRunner().invoke(cli.main, ["audit", "--quick", "--only", "Scan and Snap: Lemma 7"])
     assert result.exit_code == 1
     failing = result.stdout.partition("What should hold and does not:\n")[2].splitlines()
     assert failing and all("Lemma 7" in line and "misses by" in line and " in " in line for line in failing)
