@@ -46,6 +46,16 @@ def test_words_of_length_1000_at_depth_10(form):
         np.testing.assert_allclose(model.distribution(word), target, atol=1e-6)
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_nests_to_the_full_depth_leave_nothing_behind(form):
+    """50 nests of ten levels with random types, then ten openings: drawn words seldom reach the full depth."""
+    types = np.random.default_rng(1).integers(0, 2, (51, 10))
+    nests = [np.concatenate([2 * row, 2 * row[::-1] + 1]) for row in types[:-1]]
+    prefix = np.concatenate([*nests, 2 * types[-1]])
+    model = token_transformer(DyckLanguage(2, 10), 0, **FORMS[form])
+    np.testing.assert_allclose(model.distribution(prefix), parsed(prefix, 2, 10, 0.5), atol=1e-9)
+
+
 @pytest.mark.slow
 def test_pytorch_has_the_same_logits_after_saving(tmp_path):
     torch = pytest.importorskip("torch")
