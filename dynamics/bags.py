@@ -191,13 +191,8 @@ class Bags(Frozen):
         return len(self.query)
 
     def _once(self, make: Callable[..., Any], *what: Any) -> Any:
-        """``make(self, *what)``, kept on bags that are small, which never change."""
-        if self.token.size > _SMALL:
-            return make(self, *what)
-        cache = vars(self).setdefault("_kept", {})
-        if (make, what) not in cache:
-            cache[make, what] = make(self, *what)
-        return cache[make, what]
+        """As `Frozen._once` if the bags are small; larger bags keep nothing."""
+        return super()._once(make, *what) if self.token.size <= _SMALL else make(self, *what)
 
     def __repr__(self) -> str:
         return (

@@ -287,13 +287,13 @@ class SequenceClasses(Frozen):
 
     def population(self) -> Bags:
         """The limit T -> infinity: one bag a class, its counts the probabilities (Lemma 2)."""
-        if "_kept" not in vars(self):
-            sparse = self.probabilities.copy()
-            sparse.sort_indices()
-            rows = (sparse.indptr, sparse.indices, sparse.data)
-            vars(self)["_kept"] = self._bags(np.arange(self.n_classes), *rows, self.class_weights)
-        bags: Bags = vars(self)["_kept"]
+        bags: Bags = self._once(SequenceClasses._population)
         return bags
+
+    def _population(self) -> Bags:
+        sparse = self.probabilities.copy()
+        sparse.sort_indices()
+        return self._bags(np.arange(self.n_classes), sparse.indptr, sparse.indices, sparse.data, self.class_weights)
 
     def sample(self, n: int, *, length: int, rng: np.random.Generator | int) -> Bags:
         """Bags of ``n`` finite sequences, exactly distributed.

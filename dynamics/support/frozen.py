@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields
-from typing import NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
@@ -25,8 +26,14 @@ class Frozen:
     def __delattr__(self, name: str) -> NoReturn:
         raise AttributeError(f"{self!r} cannot be changed: `{name}` stays")
 
+    def _once(self, make: Callable[..., Any], *what: Any) -> Any:
+        """``make(self, *what)``, kept on this object, which never changes. Copies do not have the kept results."""
+        cache = vars(self).setdefault("_kept", {})
+        if (make, what) not in cache:
+            cache[make, what] = make(self, *what)
+        return cache[make, what]
+
     def __getstate__(self) -> dict[str, object]:
-        """All but results that are kept under the name "_kept", which copies do not have."""
         return {name: value for name, value in vars(self).items() if name != "_kept"}
 
     def __setstate__(self, state: dict[str, object]) -> None:

@@ -71,28 +71,21 @@ class Limits(ContextDecorator):
                 object.__setattr__(self, name, checks.integer(name, value, minimum=1))
 
     def __enter__(self) -> Limits:
-        _outer.set((*_outer.get(), current()))
-        self._hold()
+        _entered.set((*_entered.get(), self))
+        checks.MEMORY.set(self.memory)
         return self
 
     def __exit__(self, *exception: object) -> None:
-        *outer, last = _outer.get()
-        _outer.set(tuple(outer))
-        last._hold()
-
-    def _hold(self) -> None:
-        _here.set(self)
-        checks.MEMORY.set(self.memory)
+        _entered.set(_entered.get()[:-1])
+        checks.MEMORY.set(current().memory)
 
 
-_USUAL = Limits()
-_here: ContextVar[Limits] = ContextVar("limits", default=_USUAL)
-_outer: ContextVar[tuple[Limits, ...]] = ContextVar("outer limits", default=())
+_entered: ContextVar[tuple[Limits, ...]] = ContextVar("limits", default=(Limits(),))
 
 
 def current() -> Limits:
     """The limits that hold here."""
-    return _here.get()
+    return _entered.get()[-1]
 
 
 def carried(function: Callable) -> Callable:

@@ -159,9 +159,9 @@ def write_rooms(root: Path, names: Iterable[str] = ()) -> list[str]:
 
 def _check_names(root: Path, names: Sequence[str]) -> None:
     """Refuse an unknown room or study before anything is run; rooms that no name has are not loaded."""
+    known = {name_of(path): path for path in rooms(root)}
     for name in names:
         room, _, study = name.partition(".")
-        known = {name_of(path): path for path in rooms(root)}
         checks.one_of("names", room if study else name, known)
         if study:
             checks.one_of("names", name, {f"{room}.{key}" for key in studies(root, known[room])})

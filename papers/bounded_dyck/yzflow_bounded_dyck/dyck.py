@@ -21,8 +21,15 @@ KINDS = ("prefix", "word")
 POSITIONS = ("last", "all")
 EMBEDDINGS = ("one-hot", "type and depth", "type and angle")
 _SYMBOLS = "()[]{}<>"
-_MOST_PREFIXES = 1_000_000
+MOST_PREFIXES = 1_000_000
 _MOST_STATES = 10_000_000
+
+
+def checked_lengths(min_length: Any, max_length: Any, kind: Any) -> tuple[int, int]:
+    """The range of lengths of sequences of a kind."""
+    checks.one_of("kind", kind, KINDS)
+    min_length = checks.integer("min_length", min_length, minimum=0)
+    return min_length, checks.integer("max_length", max_length, minimum=min_length)
 
 
 class State(NamedTuple):
@@ -293,8 +300,8 @@ class DyckLanguage(Frozen):
         for _ in range(length):
             up = [0, *(self.n_types * number for number in ending[:-1])]
             ending = [one + other for one, other in zip(up, [*ending[1:], 0], strict=True)]
-            if sum(ending) > _MOST_PREFIXES:
-                raise checks.reject(name, f"leave at most {_MOST_PREFIXES:,} prefixes of a length to list", length)
+            if sum(ending) > MOST_PREFIXES:
+                raise checks.reject(name, f"leave at most {MOST_PREFIXES:,} prefixes of a length to list", length)
 
     def enumerate(self, *, max_length: int, min_length: int = 1, kind: str = "prefix", positions: str = "last") -> Bags:
         """All prefixes or words of the given lengths as weighted bags: the exact law of `sample`.
@@ -366,12 +373,10 @@ class DyckLanguage(Frozen):
         return np.split(brackets, indptr[1:-1])
 
     def _check_lengths(self, min_length, max_length, kind) -> tuple[int, int]:
-        checks.one_of("kind", kind, KINDS)
-        min_length = checks.integer("min_length", min_length, minimum=0)
-        max_length = checks.integer("max_length", max_length, minimum=min_length)
-        if kind == "word" and min_length == max_length and max_length % 2:
-            raise checks.reject("max_length", "leave an even length, as every word has", max_length)
-        return min_length, max_length
+        least, most = checked_lengths(min_length, max_length, kind)
+        if kind == "word" and least == most and most % 2:
+            raise checks.reject("max_length", "leave an even length, as every word has", most)
+        return least, most
 
     def _draw(self, n, max_length, rng, kind, min_length) -> tuple[np.ndarray, np.ndarray]:
         n = checks.integer("n", n, minimum=1)
@@ -448,8 +453,8 @@ class DyckLanguage(Frozen):
         """
         k, D = self.n_types, self.max_depth
         number = sum(k**r for r in range(1, D + 1))
-        if number > _MOST_PREFIXES:
-            raise checks.reject("max_depth", f"leave at most {_MOST_PREFIXES:,} insertions to list", f"{number:,}")
+        if number > MOST_PREFIXES:
+            raise checks.reject("max_depth", f"leave at most {MOST_PREFIXES:,} insertions to list", f"{number:,}")
         query, indptr, token, weight = [], [0], [], []
         for r in range(1, D + 1):
             types = np.indices((k,) * r).reshape(r, -1).T

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy  # whose parts are imported where they are first used
 from numpy.typing import ArrayLike
 
 from dynamics import Layer
@@ -75,8 +76,7 @@ class TokenTransformer:
         for part in self.parts:
             if part.value.any():
                 logits = np.where(seen, x @ part.merged @ x.T, -np.inf)
-                weights = np.exp(logits - logits.max(axis=1, keepdims=True))
-                gathered = weights @ (x @ part.value) / weights.sum(axis=1, keepdims=True)
+                gathered = scipy.special.softmax(logits, axis=1) @ (x @ part.value)
                 norm = np.linalg.norm(gathered, axis=1, keepdims=True)
                 x = x + gathered / np.where(norm > 0, norm, 1) @ part.output
             x = x + np.maximum(x @ part.up + part.bias, 0) @ part.down
@@ -84,9 +84,8 @@ class TokenTransformer:
 
     def distribution(self, prefix: ArrayLike) -> np.ndarray:
         """Softmax of the logits: (length + 1, 2 k)."""
-        logits = self(prefix)
-        weights = np.exp(logits - logits.max(axis=1, keepdims=True))
-        return weights / weights.sum(axis=1, keepdims=True)
+        shares: np.ndarray = scipy.special.softmax(self(prefix), axis=1)
+        return shares
 
     @property
     def gap(self) -> float:

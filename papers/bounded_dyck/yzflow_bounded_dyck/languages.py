@@ -21,9 +21,8 @@ from numpy.typing import ArrayLike
 from dynamics.bags import Bags
 from dynamics.support import checks
 from dynamics.support.frozen import Frozen
-from yzflow_bounded_dyck.dyck import KINDS, POSITIONS
+from yzflow_bounded_dyck.dyck import MOST_PREFIXES, POSITIONS, checked_lengths
 
-_MOST_PREFIXES = 1_000_000
 _KEYS = ("to", "probability", "label")
 
 
@@ -292,7 +291,7 @@ class Automaton(Frozen):
 
     def enumerate(self, *, max_length: int, min_length: int = 1, kind: str = "prefix", positions: str = "last") -> Bags:
         """All prefixes or words of the given lengths as weighted bags: the exact law of `sample`, equal bags merged."""
-        min_length, max_length = _lengths(min_length, max_length, kind)
+        min_length, max_length = checked_lengths(min_length, max_length, kind)
         checks.one_of("positions", positions, POSITIONS)
         layer: list[tuple[tuple[int, ...], int, float]] = [((), 0, 1.0)]
         sequences, weights = [], []
@@ -306,8 +305,8 @@ class Automaton(Frozen):
                 for tokens, at, chance in layer * (length < max_length)
                 for token in np.flatnonzero(self.target[at] >= 0).tolist()
             ]
-            if len(layer) > _MOST_PREFIXES:
-                rule = f"leave at most {_MOST_PREFIXES:,} prefixes of a length to list"
+            if len(layer) > MOST_PREFIXES:
+                rule = f"leave at most {MOST_PREFIXES:,} prefixes of a length to list"
                 raise checks.reject("max_length", rule, max_length)
         if not sequences:
             raise checks.reject("max_length", "leave the length of a word, which returns to the start", max_length)
@@ -326,23 +325,8 @@ class Automaton(Frozen):
     ) -> Bags:
         """Bags of ``n`` random sequences, with the exact distributions of the next token as targets.
 
-        Parameters
-        ----------
-        n : int
-            Number of sequences.
-        max_length, min_length : int
-            Range of lengths in tokens, both ends included, START not counted.
-        rng : numpy.random.Generator or seed
-        kind : "prefix" or "word"
-            "prefix": a length drawn uniformly, and a walk of that length. "word": the same, conditioned on its return
-            to the start; drawn without rejection, at any length.
-        positions : "last" or "all"
-            As in `bags`.
-
-        Raises
-        ------
-        ValueError
-            If an argument breaks one of these rules, or no word has a length in the range.
+        Parameters and errors are those of `DyckLanguage.sample`, with tokens for brackets: a prefix is a walk, and a
+        word is one that returns to the start.
         """
         sequences = self.sample_sequences(n, max_length=max_length, rng=rng, kind=kind, min_length=min_length)
         return self._bags(sequences, checks.one_of("positions", positions, POSITIONS))
@@ -352,7 +336,7 @@ class Automaton(Frozen):
     ) -> list[np.ndarray]:
         """The sequences themselves that `sample` makes bags of, each an array of token numbers."""
         n = checks.integer("n", n, minimum=1)
-        min_length, max_length = _lengths(min_length, max_length, kind)
+        min_length, max_length = checked_lengths(min_length, max_length, kind)
         generator = checks.generator("rng", rng)
         checks.fits_in_memory("n", 8 * n * (max_length + len(self.tokens)), "draw sequences")
         checks.fits_in_memory("max_length", 8 * (max_length + 1) * len(self.configurations), "weigh lengths")
@@ -397,12 +381,6 @@ def _once_each(entries: list[tuple[str, Any]]) -> dict[str, Any]:
     if twice:
         raise checks.reject("path", "have each key of an object once", f"{twice[0]!r} twice")
     return dict(entries)
-
-
-def _lengths(min_length: Any, max_length: Any, kind: Any) -> tuple[int, int]:
-    checks.one_of("kind", kind, KINDS)
-    min_length = checks.integer("min_length", min_length, minimum=0)
-    return min_length, checks.integer("max_length", max_length, minimum=min_length)
 
 
 def _checked_moves(transitions: Any) -> dict[str, dict[str, tuple[str, float, str | None]]]:

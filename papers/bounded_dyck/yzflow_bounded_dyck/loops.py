@@ -83,12 +83,7 @@ class Known(NamedTuple):
 def _kept(language: Any, make: Callable[[Any], Any]) -> Any:
     """``make(language)``, computed once for languages that never change."""
     checks.instance("language", language, Language)
-    if not isinstance(language, Frozen):
-        return make(language)
-    found = vars(language).setdefault("_kept", {})
-    if make not in found:
-        found[make] = make(language)
-    return found[make]
+    return language._once(make) if isinstance(language, Frozen) else make(language)
 
 
 def _graph(language: Language) -> _Graph:

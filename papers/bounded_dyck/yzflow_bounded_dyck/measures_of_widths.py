@@ -1,4 +1,4 @@
-"""Checks of the widths of Lemmas 2, 6, 7 and 9, and the widths that built networks need, with intervals."""
+"""Checks of the widths of Lemmas 2, 7 and 9, and the widths that built networks need, with intervals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""Widths at which a random network holds a given map, with a probability: Lemmas 2, 6, 7 and 9 with numbers.
+r"""Widths at which a random network holds a given map, with a probability: Lemmas 2, 7 and 9 with numbers.
 
 Wen et al. 2023 (arXiv 2312.01429) promise O(d log(d / min(epsilon, delta))) hidden units without a constant. The
 constants here are our own (`yzflow_bounded_dyck.proofs.subset_sums`). n products ``|U| V`` of uniform numbers have
@@ -46,6 +46,11 @@ def _terms(accuracy: float, failure: float, kappa: float) -> int:
     return int(np.ceil(np.log(2 * (_LENGTH / accuracy) ** 2 / failure) / -np.log1p(-kappa / 2)))
 
 
+def _parts(largest: float) -> int:
+    """Equal parts that cut an entry of this size below half the targets' interval."""
+    return max(int(np.ceil(2 * checks.positive("largest", largest) / _LENGTH)), 1)
+
+
 def units_of_linear(shape: tuple[int, int], accuracy: float, failure: float, *, largest: float = 1.0) -> int:
     """Hidden units an input that are enough to hold a matrix within ``accuracy`` but for the probability ``failure``.
 
@@ -62,7 +67,7 @@ def units_of_linear(shape: tuple[int, int], accuracy: float, failure: float, *, 
     """
     rows, columns = (checks.integer("shape", size, minimum=1) for size in checks.listed("shape", shape, "be a pair"))
     accuracy, failure = _rule(accuracy, failure)
-    parts = max(int(np.ceil(2 * checks.positive("largest", largest) / _LENGTH)), 1)
+    parts = _parts(largest)
     sums = 2 * rows * columns
     return parts * _terms(accuracy / (parts * np.sqrt(sums)), failure / (parts * sums), _GAIN / 2)
 
@@ -79,7 +84,7 @@ def rows_of_product(size: int, accuracy: float, failure: float, *, largest: floa
     """
     size = checks.integer("size", size, minimum=1)
     accuracy, failure = _rule(accuracy, failure)
-    parts = max(int(np.ceil(2 * checks.positive("largest", largest) / _LENGTH)), 1)
+    parts = _parts(largest)
     return parts * _terms(accuracy / parts, failure / (parts * size**2), _GAIN)
 
 

@@ -10,7 +10,7 @@ from theory.symbolic import part
 from theory.symbolic.printing import plain, tex
 from theory.values import value
 from yzflow_sparse_averaging import measures as checks
-from yzflow_sparse_averaging._register.common import MAPS, check, given, rank_of_disjointness, statement
+from yzflow_sparse_averaging._register.common import MAPS, check, given, proof_of_rank, rank_of_disjointness, statement
 from yzflow_sparse_averaging.proofs import all_sets, disjointness, fully_connected, linear_query, moments, recurrent
 
 _D = "d'"
@@ -217,15 +217,7 @@ STATEMENTS = (
             Clause(
                 "bits that must be sent",
                 r"\text{bits of a deterministic protocol} \ge n",
-                prove=part(
-                    disjointness.derive,
-                    "Kronecker",
-                    "determinant",
-                    "rank, ",
-                    "det of",
-                    sizes=disjointness.SIZES,
-                    prose=(disjointness.INDUCTION, disjointness.LEAVES),
-                ),
+                prove=proof_of_rank(disjointness.LEAVES),
             ),
         ),
     ),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from theory.statements import Assumption, Check, Clause, Measure, Statement
-from theory.symbolic import part
+from theory.symbolic import Derivation, part
 from theory.symbolic.printing import tex
 from yzflow_sparse_averaging.proofs import disjointness
 
@@ -34,19 +35,17 @@ def statement(number: str, title: str, text: str, printed: str, **more: Any) -> 
     return Statement("Sparse averaging", number, title, text, printed, **more)
 
 
+def proof_of_rank(*prose: str) -> Callable[..., Derivation]:
+    """The proof of the rank of disjointness, with further steps in words."""
+    parts = ("Kronecker", "determinant", "rank, ", "det of")
+    return part(disjointness.derive, *parts, sizes=disjointness.SIZES, prose=(disjointness.INDUCTION, *prose))
+
+
 def rank_of_disjointness(size: str, **more: Any) -> Clause:
     """The clause on the rank of disjointness of sets of so many elements."""
     return Clause(
         "rank of disjointness",
         tex(disjointness.rank, size),
-        prove=part(
-            disjointness.derive,
-            "Kronecker",
-            "determinant",
-            "rank, ",
-            "det of",
-            sizes=disjointness.SIZES,
-            prose=(disjointness.INDUCTION,),
-        ),
+        prove=proof_of_rank(),
         **more,
     )

@@ -98,15 +98,14 @@ def survival(table: xr.Dataset) -> Figure:
         setting is drawn of ``table.sel(setting=[name])``.
     """
     drawn = _drawn(table)
-    chosen, levels = drawn["setting"].values.tolist(), drawn["level"].values.tolist()
-    panels = [(setting, level, _asked(drawn.sel(setting=setting, level=level)))
-              for setting in chosen for level in levels]  # fmt: skip
-    rows = [part.sizes["check"] for *_, part in panels]
-    # As narrow as a page: a wider picture would be scaled down and illegible. Each setting has a row of option names.
-    width, height = 0.2 * drawn.sizes["option"] + 3.4, 0.18 * sum(rows) + 0.3 * len(rows) + 1.5 * len(chosen) + 0.7
+    (setting,), levels = drawn["setting"].values.tolist(), drawn["level"].values.tolist()
+    panels = [_asked(drawn.sel(setting=setting, level=level)) for level in levels]
+    rows = [part.sizes["check"] for part in panels]
+    # As narrow as a page: a wider picture would be scaled down and illegible.
+    width, height = 0.2 * drawn.sizes["option"] + 3.4, 0.18 * sum(rows) + 0.3 * len(rows) + 2.2
     figure = canvas(figsize=(max(width, 7.6), height))
     stack = figure.subplots(len(panels), 1, squeeze=False, height_ratios=rows)[:, 0]
-    for axes, (setting, level, part) in zip(stack, panels, strict=True):
+    for axes, level, part in zip(stack, levels, panels, strict=True):
         _panel(axes, part)
         axes.set_title(f"{setting}: {level}", fontsize=9, loc="left")
         axes.tick_params(axis="x", labeltop=level == levels[0], labelbottom=False, labelrotation=90)
