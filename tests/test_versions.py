@@ -21,9 +21,10 @@ if importlib.util.find_spec("tomllib"):
 else:
     import tomli as tomllib
 
-PROJECTS = [path for path in sorted(ROOT.rglob("pyproject.toml")) if path.parent != ROOT and ".venv" not in path.parts]
 OLD = ROOT / "tests" / "saved_by_0_1_0"
 FOLDERS = distributions.FOLDERS | {"yzflow_studies": "studies"}
+# By their places: environments inside the clone, under any name, hold other people's files of this name.
+PROJECTS = sorted(path for at in ("papers/*", "tools/*", "studies") for path in ROOT.glob(f"{at}/pyproject.toml"))
 
 
 # One number
