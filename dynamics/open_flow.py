@@ -90,6 +90,7 @@ def integrate(
     clock = Clock(0.0, parameters["t_end"], logarithmic=solver.time_scale == "log")
     moments = clock.output_times(times, n_times)
     states = states_of(flow, reduce=solver.reduce == "auto")
+    _check_repeats(flow, states)
     checks.fits_in_memory("times", 8 * len(moments) * states.initial.size, "record states")
     call = Call("integrate", {**given, "flow": origin_of(flow) or flow})  # which may be changed later
     try:
@@ -111,3 +112,15 @@ def states_of(flow: Flow, *, reduce: bool = True) -> NamedStates:
         if not np.isfinite(np.asarray(part, dtype=np.float64)).all():  # no step leads away from there
             raise checks.reject("derivative", f"return finite numbers for {name!r} at the start", checks.brief(part))
     return states
+
+
+def _check_repeats(flow: Flow, states: NamedStates) -> None:
+    """Refuse a derivative that returns other numbers at a second call: of noise there is no step that is small enough."""
+    first, again = (
+        {name: np.asarray(part, dtype=np.float64) for name, part in flow.derivative(0.0, parts).items()}
+        for parts in (states.split(states.initial), states.split(states.initial))
+    )
+    for name, part in first.items():
+        if not np.allclose(part, again[name], rtol=1e-9, atol=1e-9 * abs(part).max(initial=0.0)):
+            rule = "return the same numbers at the same time and states; `descend` takes steps that draw"
+            raise checks.reject("derivative", rule, f"others for {name!r} at the second call")

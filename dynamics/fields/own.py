@@ -14,14 +14,15 @@ from dynamics._model.objective import Objective
 from dynamics._model.weights import Weights
 from dynamics.bags import Bags
 from dynamics.fields.features import SINGULAR
+from dynamics.layer import Layer, moved
 from dynamics.support import checks, content, raised
 from dynamics.support.canonical import digest
+from dynamics.support.checks import read_only
+from dynamics.support.frozen import changed
 from dynamics.support.names import is_name
 from dynamics.support.origins import FIELDS, code_of, described
 
 if TYPE_CHECKING:
-    from dynamics.layer import Layer
-
     Direction: TypeAlias = Callable[[Layer, Bags], Layer | Mapping[str, np.ndarray]]
 
 
@@ -121,6 +122,54 @@ def check_field(field: Field, bags: Bags, layer: Layer, objective: Objective) ->
         if smallest < SINGULAR:
             rule = f"have linearly independent features f_n for decoder={field.name!r}, which inverts F^T F"
             raise checks.reject("data", rule, f"a smallest eigenvalue of {smallest:.1e}")
+
+
+def check_direction(field: Field, what: str, bags: Bags, layer: Layer) -> None:
+    """Raise ``ValueError`` if a direction changes from call to call, or ignores the multiplicity of columns.
+
+    It is compared near the start with itself, and with the same layer where one of the next tokens that share a column
+    of Y has its own: every entry has to move as before. A ``step`` may draw noise, and is then not compared.
+    """
+    rng, weights = np.random.default_rng(0), layer.weights
+    near = moved(
+        layer, Weights(*(array + (0.1 * rng.standard_normal(array.shape)).astype(array.dtype) for array in weights))
+    )
+    first, again = (_direction(field, what, near, bags) for _ in range(2))
+    rounding = 1e-6 if layer.Y.dtype == np.float64 else 1e-3
+    of = f"{what} of decoder {field.name!r}"
+    if (name := _unlike(first, again, rounding * 1e-3)) is not None:
+        if what == "step":
+            return
+        rule = "return the same numbers for the same layer and bags: noise of mini-batches is that of `sgd`"
+        raise checks.reject(of, rule, f"others for {name} at the second call")
+    shared = layer.multiplicity > 1
+    if not shared.any():
+        return
+    each = np.repeat(np.arange(shared.size), 1 + shared)
+    alone = np.append(each[1:] == each[:-1], False)  # the first of two columns for one: one next token
+    split = np.where(alone, 1, layer.multiplicity[each] - np.where(shared[each], 1, 0))
+    wide = changed(near, Y=read_only(near.Y[:, each]), multiplicity=read_only(split))
+    wanted = first._replace(Y=first.Y[:, each])
+    if (name := _unlike(wanted, _direction(field, what, wide, bags), rounding)) is not None:
+        rule = (
+            "move column j of Y as one of the `layer.multiplicity[j]` next tokens that share it, as at `layer.expand()`"
+        )
+        raise checks.reject(of, rule, f"another direction of {name} where a column is split in two")
+
+
+def _direction(field: Field, what: str, layer: Layer, bags: Bags) -> Weights:
+    slopes = Weights(*(np.zeros_like(array) for array in layer.weights))
+    add_direction(field, what, layer, bags, slopes)
+    return slopes
+
+
+def _unlike(first: Weights, second: Weights, rounding: float) -> str | None:
+    """The name of the first array whose entries differ by more than this share of the largest; None if none do."""
+    for name, one in first._asdict().items():
+        gap, largest = abs(getattr(second, name) - one), abs(one).max(initial=0.0)
+        if (gap > rounding * largest).any():  # never of NaN, which the integrator reports
+            return name
+    return None
 
 
 def add_direction(field: Field, what: str, layer: Layer, bags: Bags, slopes: Weights) -> None:

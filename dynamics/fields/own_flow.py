@@ -10,7 +10,7 @@ import numpy as np
 from dynamics._model.objective import add_terms
 from dynamics._model.weights import Weights
 from dynamics.fields.full import Full
-from dynamics.fields.own import Field, add_direction, check_field
+from dynamics.fields.own import Field, add_direction, check_direction, check_field
 from dynamics.fields.system import FlowSetting
 from dynamics.layer import moved
 
@@ -24,6 +24,7 @@ class Own(Full):
         super().__init__(setting)
         self.field = field
         check_field(field, setting.bags, setting.start, setting.objective)
+        check_direction(field, "gradient", setting.bags, setting.start)
 
     def gradient(self, weights: Weights, slopes: Weights) -> float:
         """The direction of each weight, added into ``slopes``; nan where a trial step overshot."""

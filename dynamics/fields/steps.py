@@ -16,7 +16,7 @@ from dynamics._model.problem import View
 from dynamics._model.weights import Rule, Weights
 from dynamics.bags import Bags
 from dynamics.fields import modified
-from dynamics.fields.own import Field, add_direction, check_field
+from dynamics.fields.own import Field, add_direction, check_direction, check_field
 from dynamics.layer import Layer, moved
 from dynamics.support import checks
 from dynamics.support.checks import read_only, read_only_views
@@ -121,6 +121,7 @@ def step_of(field: Field) -> Step | None:
         if field.inverts:
             _check_whole(run)
         check_field(field, run.source.bags, run.layer, run.objective)
+        check_direction(field, "step", run.source.bags, run.layer)
 
     def add(run: SteppedRun, weights: Weights, slopes: Weights, share: np.ndarray | None) -> float:
         if not all(np.isfinite(array).all() for array in weights):

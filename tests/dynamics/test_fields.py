@@ -439,3 +439,42 @@ def test_an_optimizer_without_a_step_is_refused_by_sgd(monkeypatch):
     ):
         with pytest.raises(ValueError, match=r"`optimizer` must have a step, as 'sgd' or .*, but got 'cubes'"):
             call()
+
+
+def one_column_a_class(layer, bags):
+    """Lemma 1's decoder gradient of a softmax over columns, as if each were one next token."""
+    f = layer.features(bags)
+    odds = np.exp(f @ layer.Y)
+    pushed = bags.weight[:, None] * (np.eye(layer.Y.shape[1])[bags.target] - odds / odds.sum(axis=1, keepdims=True))
+    return {"Z": layer.gradient(bags).Z, "Y": f.T @ pushed}
+
+
+@pytest.mark.parametrize("what", ["gradient", "step"])
+def test_a_direction_that_ignores_multiplicity_is_refused_at_the_start(what):
+    """One column stands for all next tokens that never occur; at `Layer.expand` the same function is right."""
+    register_field(Field("columns", one_column_a_class, step=one_column_a_class))
+    call = {
+        "gradient": lambda **start: gradient_flow(CLASSES, **RATES, t_end=1.0, decoder="columns", **start),
+        "step": lambda **start: sgd(CLASSES, **{**STEPS, "length": None}, decoder="columns", **start),
+    }[what]
+    with pytest.raises(ValueError, match=rf"`{what} of decoder 'columns'` must move column j .*another direction of Y"):
+        call()
+    whole = Layer.zeros(CLASSES.population()).expand()
+    own = call(init=whole).final.expand()
+    register_field(Field("plain", plain, step=plain))
+    if what == "gradient":
+        known = gradient_flow(CLASSES, **RATES, t_end=1.0, init=whole).final
+        np.testing.assert_allclose(own.Y, known.Y, atol=1e-7)
+
+
+def test_a_direction_that_draws_has_no_flow():
+    rng = np.random.default_rng(0)
+
+    def drawn(layer, bags):
+        slope = layer.gradient(bags)
+        return {"Z": slope.Z, "Y": slope.Y * (1 + 1e-6 * rng.standard_normal(slope.Y.shape))}
+
+    register_field(Field("drawn", drawn, step=drawn))
+    with pytest.raises(ValueError, match="`gradient of decoder 'drawn'` must return the same numbers .* second call"):
+        gradient_flow(CLASSES, **RATES, t_end=1.0, decoder="drawn")
+    sgd(CLASSES, **{**STEPS, "length": None}, decoder="drawn")  # a step may draw

@@ -372,6 +372,20 @@ def test_the_protocol_asks_for_its_two_members():
     assert not isinstance(object(), Flow) and not isinstance(np.zeros(3), Flow)
 
 
+def test_a_derivative_that_draws_is_refused_at_once():
+    """No step is small enough for it: it was integrated for hours."""
+
+    class Noisy(Linear):
+        rng = np.random.default_rng(0)
+
+        def derivative(self, t, state):
+            return {"x": self.matrix @ state["x"] + 1e-3 * self.rng.standard_normal(state["x"].shape)}
+
+    with pytest.raises(ValueError, match="`derivative` must return the same numbers .* others for 'x' at the second"):
+        integrate(Noisy([[-1.0]], [1.0]), t_end=1.0)
+    assert descend(Noisy([[-1.0]], [1.0]), rates={"x": 0.1}, steps=3).dataset["x"].size == 4
+
+
 def test_progress_says_its_first_line_at_once(capsys):
     integrate(Logistic(), t_end=1.0, progress=True)
     descend(Logistic(), rate=0.1, steps=2, progress=True)
