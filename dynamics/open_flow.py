@@ -115,12 +115,12 @@ def states_of(flow: Flow, *, reduce: bool = True) -> NamedStates:
 
 
 def _check_repeats(flow: Flow, states: NamedStates) -> None:
-    """Refuse a derivative that returns other numbers at a second call: of noise there is no step that is small enough."""
+    """Refuse a derivative that returns other numbers at a second call: no step is small enough for noise."""
     first, again = (
         {name: np.asarray(part, dtype=np.float64) for name, part in flow.derivative(0.0, parts).items()}
         for parts in (states.split(states.initial), states.split(states.initial))
     )
     for name, part in first.items():
         if not np.allclose(part, again[name], rtol=1e-9, atol=1e-9 * abs(part).max(initial=0.0)):
-            rule = "return the same numbers at the same time and states; `descend` takes steps that draw"
+            rule = "return the same numbers at the same time and states; `sample` is what draws, for `descend`"
             raise checks.reject("derivative", rule, f"others for {name!r} at the second call")

@@ -323,7 +323,8 @@ def _survival(table: xr.Dataset, progress: bool) -> xr.Dataset:
     statements = list(dict.fromkeys(table["statement"].values.tolist()))
     options = table["option"].values.tolist()
     quick, seed = bool(table.attrs["quick"]), int(table.attrs["seed"])
-    return survival(statements, options, quick=quick, seed=seed, progress=progress)
+    how = {"quick": quick, "seed": seed, "seeds": int(table.attrs["seeds"]), "progress": progress}
+    return survival(statements, options, **how)
 
 
 def _certificate(path: Path, progress: bool, flow: Any = None) -> RerunReport:

@@ -475,6 +475,6 @@ def test_a_direction_that_draws_has_no_flow():
         return {"Z": slope.Z, "Y": slope.Y * (1 + 1e-6 * rng.standard_normal(slope.Y.shape))}
 
     register_field(Field("drawn", drawn, step=drawn))
-    with pytest.raises(ValueError, match="`gradient of decoder 'drawn'` must return the same numbers .* second call"):
+    with pytest.raises(ValueError, match=r"`gradient of decoder 'drawn'` must return the same numbers .* second call"):
         gradient_flow(CLASSES, **RATES, t_end=1.0, decoder="drawn")
     sgd(CLASSES, **{**STEPS, "length": None}, decoder="drawn")  # a step may draw

@@ -381,9 +381,9 @@ def test_a_derivative_that_draws_is_refused_at_once():
         def derivative(self, t, state):
             return {"x": self.matrix @ state["x"] + 1e-3 * self.rng.standard_normal(state["x"].shape)}
 
-    with pytest.raises(ValueError, match="`derivative` must return the same numbers .* others for 'x' at the second"):
+    with pytest.raises(ValueError, match=r"`derivative` must return the same numbers .* others for 'x' at the second"):
         integrate(Noisy([[-1.0]], [1.0]), t_end=1.0)
-    assert descend(Noisy([[-1.0]], [1.0]), rates={"x": 0.1}, steps=3).dataset["x"].size == 4
+    assert descend(Noisy([[-1.0]], [1.0]), rate=0.1, steps=3).dataset["x"].size == 4
 
 
 def test_progress_says_its_first_line_at_once(capsys):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -17,6 +18,7 @@ from theory.symbolic import Derivation, derived
 from theory.trust import Label, Trust
 from yzflow.audits.enclosing import Decided, Enclose, FlowsInBalls, flows_of
 from yzflow.audits.find_statement import choose
+from yzflow.audits.outcomes import Absent
 from yzflow.audits.report import AuditReport
 from yzflow.audits.verdicts import Row, Verdict, judge
 from yzflow.paper import Paper
@@ -110,6 +112,7 @@ def audit(
     proofs: dict[str, tuple[Label, ...]] = {}
     table: list[Row] = []
     lacking: dict[str, str] = {}
+    absent: list[Absent] = []
     simulations = {
         paper: [Simulations(setting, seed=seed) for setting in settings(paper, quick=quick)]
         for paper in dict.fromkeys(statement.paper for statement in chosen if statement.checks)
@@ -130,7 +133,7 @@ def audit(
                 report.update((i + number / len(runs_of_paper)) / len(chosen), f"{statement.id} at {runs.setting.name}")
                 flows = balls[statement.paper][number] if statement.paper in balls else None
                 for check in statement.checks:
-                    table += _measured(statement, check, runs, flows, lacking)
+                    table += _measured(statement, check, runs, flows, lacking, absent)
     for name, why in lacking.items():
         warnings.warn(f"{name} is not measured: {why}", UserWarning, stacklevel=2)
     enclosed = [flow for tasks in balls.values() for flows in tasks for flow in flows.flows.values()]
@@ -141,7 +144,12 @@ def audit(
         "enclose": _kept(enclose),
     }
     modules = {module for runs_of_paper in simulations.values() for runs in runs_of_paper for module in runs.modules}
-    return AuditReport(table, tuple(chosen), proofs, tuple(enclosed), call, tuple(sorted(modules)))
+    sizes = {
+        paper: (len(runs_of_paper), len(settings(paper, quick=False)) if quick else len(runs_of_paper))
+        for paper, runs_of_paper in simulations.items()
+    }
+    found = (table, tuple(chosen), proofs, tuple(enclosed), call, tuple(sorted(modules)))
+    return AuditReport(*found, absent=tuple(absent), sizes=sizes)
 
 
 def settings(paper: str, *, quick: bool) -> list[SettingLike]:
@@ -200,14 +208,33 @@ def measure(statement: Statement, check: Check, level: str, runs: Simulations, f
 
 
 def _measured(
-    statement: Statement, check: Check, runs: Simulations, flows: FlowsInBalls | None, lacking: dict[str, str]
+    statement: Statement,
+    check: Check,
+    runs: Simulations,
+    flows: FlowsInBalls | None,
+    lacking: dict[str, str],
+    absent: list[Absent],
 ) -> list[Row]:
-    """The rows of a check on one setting; none, and a reason in ``lacking``, where a distribution is not installed."""
-    try:
-        return [measure(statement, check, level, runs, flows) for level in check.levels]
-    except distributions.Missing as error:
-        lacking[f"{statement.id}, {check.name!r}"] = str(error)
-        return []
+    """The rows of a check on one setting.
+
+    None, with a reason in ``lacking``, where a distribution is not installed. A level that the setting refuses, or
+    whose training stops, goes into ``absent``. Any other error names the statement and the setting.
+    """
+    rows = []
+    for level in check.levels:
+        try:
+            rows.append(measure(statement, check, level, runs, flows))
+        except distributions.Missing as error:
+            lacking[f"{statement.id}, {check.name!r}"] = str(error)
+            return []
+        except Exception as error:
+            if not runs.refused(error):
+                with suppress(AttributeError):  # of Python 3.10
+                    error.add_note(f"in {statement.id}, {check.name!r} in the {level} at {runs.setting.name}")
+                raise
+            told = Absent.of(check, level, error, ran=False)
+            absent.append(replace(told, setting=runs.setting.name, statement=statement.id))
+    return rows
 
 
 def _error(check: Check, measured: Any) -> float:

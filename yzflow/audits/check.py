@@ -55,7 +55,7 @@ class StatementVerdict(Examined):
             if clause.formula:
                 lines += wrapped(f"{clause.name}: {clause.formula}", "Part:        ")
         lines += ["", *wrapped(self.outcome, "")]
-        lines += outcomes(self.columns, statement)
+        lines += outcomes(self.columns, statement, self.extent)
         lines += ["", "Rests on"]
         for label in self.labels:
             lines += wrapped(str(label), "  - ")
@@ -89,6 +89,7 @@ class StatementVerdict(Examined):
             "",
             *markdown_table([[column.title for column in self.columns], *verdict]),
             "",
+            *([f"Run: {self.extent}.", ""] if self.extent else []),
             "Rests on:",
             "",
             *(f"- {label}" for label in self.labels),
@@ -141,6 +142,7 @@ class StatementVerdict(Examined):
             "headline": self.headline,
             "outcome": self.outcome,
             "next": self.next,
+            "run": self.extent,
             "columns": {column.name: column.as_dict() for column in self.columns},
             "summary": self.summary.as_dict(),
             "labels": [label.as_dict() for label in self.labels],

@@ -89,8 +89,9 @@ class Examined:
     def _reasons(self) -> dict[str, Outcome]:
         """Sentences on levels without a number, each with the kind of its reason."""
         levels: dict[tuple[str, Outcome], dict[str, None]] = {}
-        for entry in self.absent:
-            levels.setdefault((entry.why, entry.outcome), {})[entry.level] = None
+        for entry in (*self.absent, *self.report.absent):
+            at = f"{entry.level} at {bare(entry.setting)}" if entry.setting else entry.level
+            levels.setdefault((entry.why, entry.outcome), {})[at] = None
         return {f"{', '.join(names)}: {why}": outcome for (why, outcome), names in levels.items()}
 
     @property
@@ -110,10 +111,20 @@ class Examined:
         return " ".join(filter(None, (self.finding, self.place, *self.unsaid)))
 
     @property
+    def extent(self) -> str:
+        """How much was run, and the option that runs the rest; empty at a reader's setting."""
+        return "" if self.own is not None else self.report.extent.replace("quick", "quick; --full runs all")
+
+    @property
     def finding(self) -> str:
-        """A sentence for each column; or what should hold and fails."""
+        """A sentence for each column; or what should hold and fails. A vacuous statement is said to be one."""
         wrong = "; ".join(name + at for name, at in self.report.wrong)
-        return failure(wrong) if wrong else sentence(self.columns)
+        return failure(wrong) if wrong else " ".join(filter(None, (self.vacuous, sentence(self.columns))))
+
+    @property
+    def vacuous(self) -> str:
+        """A sentence if no setting that was run is inside the assumptions; else empty."""
+        return self.report.vacuous(self.statement) if self.own is None else ""
 
     @property
     def headline(self) -> str:
@@ -124,7 +135,7 @@ class Examined:
         if self.report.wrong:
             return failing(self.report.wrong)
         if self.own is None:
-            return headline(self.columns)
+            return self.vacuous or headline(self.columns)
         margins = self.own.margins
         beyond = "; ".join(self.own.beyond)
         return own_headline(self.columns, training=beyond, broken=len(broken(margins)), of=len(margins))

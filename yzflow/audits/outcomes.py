@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from dynamics import DivergenceError, IntegrationError
 from dynamics.support.rounded import faithful, margin
 from theory import layout
 from theory.statements import Check, Statement
@@ -88,6 +89,8 @@ class Absent:
         The reason, in words.
     time : float or None
         Step at which training stopped.
+    setting, statement : str
+        In an audit of several: the setting that gave no number, and the id of the statement.
     """
 
     check: str
@@ -95,6 +98,21 @@ class Absent:
     outcome: Outcome
     why: str
     time: float | None = None
+    setting: str = ""
+    statement: str = ""
+
+    @classmethod
+    def of(cls, check: Check, level: str, error: Exception, *, ran: bool) -> Absent:
+        """The reason why a check gave no number: training stopped or was refused, or there was nothing to compare."""
+        why = str(error).splitlines()[0] if str(error) else type(error).__name__
+        if isinstance(error, (IntegrationError, DivergenceError)):
+            time = error.time if isinstance(error, IntegrationError) else error.step
+            return cls(check.name, level, Outcome.STOPPED, why, float(time))
+        return cls(check.name, level, Outcome.NOTHING if ran else Outcome.NOT_RUN, why)
+
+    def as_dict(self) -> dict[str, object]:
+        """For JSON."""
+        return {**vars(self), "outcome": self.outcome.value}
 
 
 @dataclass(frozen=True)

@@ -89,10 +89,10 @@ def measure(
                 with np.errstate(all="ignore"):
                     row = audit.measure(statement, check, level, runs, None)
             except distributions.Missing as error:
-                absent.append(_absent(check, level, error, ran=False))
+                absent.append(Absent.of(check, level, error, ran=False))
                 continue
             except (ValueError, IntegrationError, DivergenceError) as error:
-                absent.append(_absent(check, level, error, ran=not runs.refused(error)))
+                absent.append(Absent.of(check, level, error, ran=not runs.refused(error)))
                 continue
             if math.isnan(row.error):
                 why = f"{check.name} has nothing to compare in these data"
@@ -107,15 +107,6 @@ def measure(
         except (ValueError, distributions.Missing) as error:
             absent.append(Absent("", "prediction", Outcome.NOT_RUN, str(error).splitlines()[0]))
     return rows, replace(case, margins=margins, predicted=predicted), tuple(absent), runs.modules
-
-
-def _absent(check: Check, level: str, error: Exception, *, ran: bool) -> Absent:
-    """The reason why a check gave no number: training stopped or was refused, or there was nothing to compare."""
-    why = str(error).splitlines()[0]
-    if isinstance(error, (IntegrationError, DivergenceError)):
-        time = error.time if isinstance(error, IntegrationError) else error.step
-        return Absent(check.name, level, Outcome.STOPPED, why, float(time))
-    return Absent(check.name, level, Outcome.NOTHING if ran else Outcome.NOT_RUN, why)
 
 
 class _Asked(Exception):

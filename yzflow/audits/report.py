@@ -48,6 +48,10 @@ class AuditReport:
         The arguments of `yzflow.audit`.
     modules : tuple of str
         Modules of the fields from outside (`yzflow.register_field`) in the simulations.
+    absent : tuple of Absent
+        Checks without a number: at a setting that refuses their level, or whose training stopped.
+    sizes : mapping
+        Paper -> (settings that were run, all that it has).
     """
 
     table: list[Row]
@@ -56,6 +60,27 @@ class AuditReport:
     enclosed: tuple[EnclosedFlow, ...] = ()
     call: Mapping[str, object] = field(default_factory=dict)
     modules: tuple[str, ...] = ()
+    absent: tuple[Absent, ...] = ()
+    sizes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+
+    @property
+    def extent(self) -> str:
+        """How much was run: "2 of 9 settings (quick)", for each paper with settings."""
+        named = len(self.sizes) > 1
+        return "; ".join(
+            (f"{paper}: " if named else "") + (f"all {n} settings" if n == of else f"{n} of {of} settings (quick)")
+            for paper, (n, of) in self.sizes.items()
+        )
+
+    def vacuous(self, statement: Statement) -> str:
+        """A sentence if checks alone speak for a statement, and no setting is inside its assumptions; else empty."""
+        checks.instance("statement", statement, Statement)
+        asked = any(check.expected for check in statement.checks) and not self.labels_of_proofs.get(statement.id)
+        rows = [row for row in self.table if row.statement == statement.id]
+        if not asked or any(row.inside for row in rows) or (not rows and self.sizes.get(statement.paper, (1, 1))[0]):
+            return ""
+        count = len({row.setting for row in rows})
+        return f"Vacuous here: its assumptions hold at none of the {count} settings that were run."
 
     @property
     def proofs(self) -> dict[str, list[str]]:
@@ -84,8 +109,13 @@ class AuditReport:
             table=[row for row in self.table if row.statement == statement.id],
             statements=(statement,),
             labels_of_proofs={name: labels for name, labels in self.labels_of_proofs.items() if name == statement.id},
+            absent=self._absent(statement),
+            sizes={paper: size for paper, size in self.sizes.items() if paper == statement.paper},
             call={**self.call, "only": [statement.id]},
         )
+
+    def _absent(self, statement: Statement) -> tuple[Absent, ...]:
+        return tuple(entry for entry in self.absent if entry.statement == statement.id)
 
     def labels(self, statement: Statement) -> tuple[Label, ...]:
         """The grounds of the statement: for each clause its proof, a label for each check and level, and prose.
@@ -126,7 +156,7 @@ class AuditReport:
         everywhere = checks.flag("everywhere", everywhere)
         rows = [row for row in self.table if row.statement == statement.id]
         proofs = self.labels_of_proofs.get(statement.id, ())
-        return four_columns(statement, rows, proofs, everywhere=everywhere, absent=absent)
+        return four_columns(statement, rows, proofs, everywhere=everywhere, absent=(*self._absent(statement), *absent))
 
     def counts(self) -> dict[str, int]:
         """Numbers of statements and clauses, and of statements by the extent of their proof.
@@ -170,13 +200,26 @@ class AuditReport:
         levels = {(flow.setting, flow.level) for flow in self.enclosed}
         rows = [row for row in self.table if (row.setting, row.level) in levels]
         values = [None if row.decided is None else row.decided.value for row in rows]
-        last = max((row.decided.until for row in rows if row.decided is not None), default=0.0)
+        # Each up to its own time: of a row that stays open nothing is said, however far it was asked.
+        spans = [row.decided.until for row in rows if row.decided is not None and row.decided.value]
+        first, last = (f"{end(spans, default=0.0):g}" for end in (min, max))
+        ends = last if first == last else f"the end of their own flow, from {first} to {last}"
         done = len(rows) - values.count(None)
         return (
             f"Of {len(rows)} rows of the flows {done} are decided in balls, whatever "
-            f"the rounding: {values.count(True)} true for all t <= {last:g}, or all that they speak of, "
+            f"the rounding: {values.count(True)} true for all t up to {ends}, "
             f"{values.count(False)} false at some t; {values.count(None)} are open, or nothing that balls are asked."
         )
+
+    @property
+    def unsaid(self) -> list[str]:
+        """A line for each check without a number and each vacuous statement, and how much was run."""
+        lines = [
+            f"Not measured: {entry.statement}, {entry.check} in the {entry.level} at {entry.setting}: {entry.why}"
+            for entry in self.absent
+        ]
+        lines += [f"{one.id}: {said}" for one in self.statements if (said := self.vacuous(one))]
+        return [*lines, *([f"Run: {self.extent}."] if self.extent else [])]
 
     def failures(self) -> str:
         """The checks and proofs that fail where they should hold, a line each; or a sentence that all hold."""
@@ -186,15 +229,16 @@ class AuditReport:
             [name, f"the proof leaves {what} undecided"] for name, left in self.proofs.items() for what in left
         ]
         if failing or undecided:
-            return "\n".join(["What should hold and does not:", *columns(failing), *columns(undecided)])
+            return "\n".join(["What should hold and does not:", *columns(failing), *columns(undecided), *self.unsaid])
         claimed = sum(any(cell.expected for cell in row.rows) for row in rows)
         more = (
             f" {len(rows) - claimed} more checks are measured where nothing is claimed." if claimed < len(rows) else ""
         )
         proofs = f"proofs of {len(self.labels_of_proofs)} statements"
-        return (
-            f"All that should hold does: {claimed} checks, each at a level and in all its settings, and {proofs}.{more}"
+        all_held = (
+            f"All that should hold does: {claimed} checks, each at a level and in all its settings, and {proofs}."
         )
+        return "\n".join([f"{all_held}{more}", *self.unsaid])
 
     def text(self) -> str:
         """The grounds of each statement, then a line for each check and level.
@@ -225,7 +269,7 @@ class AuditReport:
         for row in verdict_rows(self.table):
             *words, outside = row.words
             table.append([row.statement, *words, *([row.in_balls] if self.enclosed else []), outside])
-        lines += ["", *columns(table)]
+        lines += ["", *columns(table), *self.unsaid]
         quoted = {
             statement.paper: statement.source.where for statement in self.statements if statement.source != Source()
         }
@@ -252,6 +296,10 @@ class AuditReport:
         }
         rows = [row.as_dict() for row in self.table]
         content = {"passed": self.passed, "proofs": self.proofs, "trust": rests, "rows": rows}
+        content |= {
+            "absent": [entry.as_dict() for entry in self.absent],
+            "run": {p: list(n) for p, n in self.sizes.items()},
+        }
         if self.enclosed:
             content["enclosed"] = [dataclasses.asdict(flow) for flow in self.enclosed]
         content["made"] = {"function": "audit", "arguments": dict(self.call), "environment": self.environment()}
@@ -368,6 +416,7 @@ def _page(report: AuditReport) -> str:
         "<meta name='viewport' content='width=device-width'><title>yzflow: theorem audit</title>",
         f"<style>{_STYLE}</style><h1>Theorem audit</h1>",
         f"<p>{summary} {report.counted()}</p>",
+        *(f"<p>{escape(line)}</p>" for line in report.unsaid),
     ]
     if report.enclosed:
         flows = "".join(f"<li>{escape(f'{flow.setting}, {flow.level}: {flow.words}')}" for flow in report.enclosed)

@@ -25,8 +25,8 @@ def screen(verdict: Examined, command: str) -> list[str]:
     statement = verdict.statement
     lines = [*wrapped(f"{statement.id}. {statement.title}"), ""]
     lines += wrapped(verdict.headline if verdict.passed else verdict.finding)
-    lines += outcomes(verdict.columns, statement)
-    for said in filter(None, (verdict.place, *verdict.nothing, verdict.next)):
+    lines += outcomes(verdict.columns, statement, verdict.extent)
+    for said in filter(None, (verdict.place, *(verdict.nothing if verdict.own else verdict.unsaid), verdict.next)):
         lines += wrapped(said)
     lines += ["", *_sentences(statement.text.partition(SHARPER)[0], 2)]
     for name, formula in statement.forms:
@@ -47,12 +47,14 @@ def screen(verdict: Examined, command: str) -> list[str]:
     return [*lines, "", f"{'' if verdict.own else f'{command} '}--verbose shows the rest"]
 
 
-def outcomes(verdict: Sequence[Column], statement: Statement) -> list[str]:
-    """A line for each column of a verdict, and a line for campaigns that tried to break the statement."""
+def outcomes(verdict: Sequence[Column], statement: Statement, extent: str = "") -> list[str]:
+    """A line for each column of a verdict, for campaigns that tried to break the statement, and for what was run."""
     width = max(15, *(len(column.title) + 3 for column in verdict))
     lines = {column.title: column.words for column in verdict}
     if campaigns := campaign_table.tried(statement):
         lines["tried"] = campaign_table.words(campaigns)
+    if extent:
+        lines["run"] = extent
     return [line for title, words in lines.items() for line in wrapped(words, f"  {title + ':':{width}}")]
 
 

@@ -60,6 +60,7 @@ def survival(
     settings: Sequence[Mapping[str, Any]] | None = None,
     quick: bool = False,
     seed: int = 0,
+    seeds: int | None = None,
     store: str | os.PathLike | Store | None = None,
     progress: bool = False,
     workers: int = 1,
@@ -84,6 +85,8 @@ def survival(
         Run two settings only, one inside all assumptions and one outside, with fewer seeds.
     seed : int
         The first of the seeds.
+    seeds : int, optional
+        Number of mini-batch runs for each cell; too few decide nothing, which the report says. Default: the paper's.
     store : path-like or Store, optional
         Store of the runs. Runs of this version of yzflow are read from it, so that an interrupted table goes on.
         Default: keep nothing.
@@ -122,8 +125,9 @@ def survival(
     quick, seed = checks.flag("quick", quick), checks.integer("seed", seed, minimum=0)
     progress, workers = checks.flag("progress", progress), checks.processes("workers", workers)
     chosen = room.settings(quick=quick) if settings is None else _own(room, settings, workers)
+    draws = room.draws(quick=quick) if seeds is None else checks.integer("seeds", seeds, minimum=1)
     grid = {"paper": [room.paper], "option": rows, "setting": [setting.name for setting in chosen],
-            "level": list(room.levels), "draws": [room.draws(quick=quick)]}  # fmt: skip
+            "level": list(room.levels), "draws": [draws]}  # fmt: skip
     with (
         tempfile.TemporaryDirectory() if store is None else nullcontext(store) as folder,
         ThreadPoolExecutor(1) if workers == 1 else nullcontext() as executor,

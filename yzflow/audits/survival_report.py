@@ -13,7 +13,7 @@ from yzflow.audits._survival_cells import WHY
 from yzflow.audits.rendered import columns
 from yzflow.audits.screen import wrapped
 from yzflow.audits.survival import label
-from yzflow.audits.survival_verdicts import Fate
+from yzflow.audits.survival_verdicts import Fate, seeds_needed
 
 __all__ = ["counted", "facts", "fates", "legend", "rescued", "text", "texts", "told"]
 
@@ -41,7 +41,16 @@ def counted(table: xr.Dataset) -> str:
     known = [fate for fate in fates(table) if fate is not Fate.NOT_ASKED]
     shares = [f"{known.count(fate)} {_VERBS[fate][known.count(fate) > 1]}" for fate in Fate if fate in known]
     tests = f"; {table.attrs['tests']} tests over {table.attrs['seeds']} seeds, family-wise error rate "
-    return f"Of {len(known)} cells {', '.join(shares)}{tests}{table.attrs['alpha']:g}."
+    said = f"Of {len(known)} cells {', '.join(shares)}{tests}{table.attrs['alpha']:g}."
+    return " ".join(filter(None, (said, _more_seeds(table))))
+
+
+def _more_seeds(table: xr.Dataset) -> str:
+    """A sentence if so few seeds decide nothing, however they vote: how many do, and how they are asked for."""
+    tests, seeds = int(table.attrs["tests"]), int(table.attrs["seeds"])
+    if not tests or seeds >= (needed := seeds_needed(tests, alpha=float(table.attrs["alpha"]))):
+        return ""
+    return f"No test over {seeds} seeds can decide: it takes {needed} that agree (seeds={needed}, --seeds {needed})."
 
 
 def _parts(table: xr.Dataset) -> Iterator[tuple[str, str, xr.Dataset]]:

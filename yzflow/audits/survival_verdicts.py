@@ -9,6 +9,7 @@ probability that any cell under the null hypothesis gets a verdict other than "u
 from __future__ import annotations
 
 import enum
+import math
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +17,7 @@ from scipy.stats import binom
 
 from dynamics.support import checks
 
-__all__ = ["ALPHA", "Fate", "fate_of_run", "fate_of_votes", "holm", "sign_test", "votes"]
+__all__ = ["ALPHA", "Fate", "fate_of_run", "fate_of_votes", "holm", "seeds_needed", "sign_test", "votes"]
 
 # The family-wise error rate of a table.
 ALPHA = 0.05
@@ -139,6 +140,12 @@ def holm(p: ArrayLike, *, alpha: float = ALPHA) -> np.ndarray:
     rejected = np.zeros(flat.size, dtype=bool)
     rejected[order[:n]] = True
     return rejected.reshape(values.shape)
+
+
+def seeds_needed(tests: int, *, alpha: float = ALPHA) -> int:
+    """The fewest runs that can decide a cell of a table with so many tests: all agree, and 2 (1/2)^n <= alpha/tests."""
+    tests, alpha = checks.integer("tests", tests, minimum=1), checks.positive("alpha", alpha)
+    return math.ceil(math.log2(2 * tests / alpha))
 
 
 def fate_of_votes(

@@ -201,6 +201,7 @@ def survival(
     options: Annotated[tuple[str, ...], "A change of an assumption; may be repeated. Default: all."] = (),
     quick: Annotated[bool, "Two settings and fewer seeds."] = False,
     seed: Annotated[int, "The first of the seeds."] = 0,
+    seeds: Annotated[int | None, "Mini-batch runs for each cell. Default: the paper's number."] = None,
     store: Annotated[Path | None, "Folder of the runs. Default: OUT with .store."] = None,
     workers: Annotated[int, "Processes."] = 1,
     as_json: Json = False,
@@ -219,7 +220,14 @@ def survival(
     store = out.with_suffix(".store") if store is None else store
     context.meta["interrupted"] = f"what is done is in {store}; the same command goes on from there"
     chosen = of_paper("--statements", statements, paper)
-    how: dict[str, Any] = {"quick": quick, "seed": seed, "store": store, "progress": True, "workers": workers}
+    how: dict[str, Any] = {
+        "quick": quick,
+        "seed": seed,
+        "seeds": seeds,
+        "store": store,
+        "progress": True,
+        "workers": workers,
+    }
     table = run(chosen, options or None, **how)
     save_dataset(table, out)
     facts = survival_report.facts(table) | {"store": str(store), "out": str(out)} if as_json else None

@@ -24,6 +24,10 @@ _LENGTH = 2**17  # characters of a block
 _TOO_MUCH = (ValueError, IntegrationError, DivergenceError, MemoryError)
 
 
+class NotReached(ValueError):
+    """A simulation ends before the time that a claim speaks of."""
+
+
 @dataclass(frozen=True)
 class Question:
     """The question of a campaign: a statement at a level, inside all assumptions, or outside of one.
@@ -131,6 +135,8 @@ class Tried:
         Number of settings that could not be made or followed, or at which a check has nothing to compare.
     why : str
         The error of the first of these.
+    unreached : int
+        Number of settings whose simulation ends before the time that the claim speaks of.
     simplest : Example, optional
         The simplest example that violates the statement.
     """
@@ -140,6 +146,7 @@ class Tried:
     rejected: int = 0
     stopped: int = 0
     why: str = ""
+    unreached: int = 0
     simplest: Example | None = None
 
 
@@ -162,6 +169,10 @@ def draw_block(asked: Question, *, seed: int, number: int, size: int = BLOCK, si
         choose = Drawn(data.draw)
         try:
             tried = example(asked, choose, seed=block.seed)
+        except NotReached:
+            block.unreached += block.simplest is None
+            assume(False)
+            return
         except _TOO_MUCH as error:
             block.stopped += block.simplest is None
             block.why = block.why or told(error)

@@ -21,6 +21,7 @@ from yzflow.audits.survival import versioned
 from yzflow.fuzzing import blocks as engine
 from yzflow.fuzzing.blocks import (
     Example,
+    NotReached,
     Question,
     Tried,
     asked_of,
@@ -44,6 +45,7 @@ def fuzz(
     *,
     level: str | None = None,
     like: str | Statement | None = None,
+    at: Callable[[Any], float] | None = None,
     examples: int = 200,
     seed: int = 0,
     outside: str | None = None,
@@ -64,6 +66,9 @@ def fuzz(
         function.
     like : str or Statement, optional
         For a function: the statement inside whose assumptions settings are drawn.
+    at : callable, optional
+        For a function: trajectory -> the time that the claim speaks of. A simulation that ends before it is counted as
+        not reached, and as no example.
     examples : int
         Settings inside the assumptions at each level, in blocks of 25; a block ends with its first violation.
     seed : int
@@ -89,7 +94,7 @@ def fuzz(
     ImportError
         If hypothesis, which draws, is not installed: ``pip install 'yzflow[fuzz]'``.
     """
-    target = _statement(statement, level, like)
+    target = _statement(statement, level, like, at)
     examples = checks.integer("examples", examples, minimum=1)
     seed = checks.integer("seed", seed, minimum=0)
     progress = checks.flag("progress", progress)
@@ -115,11 +120,14 @@ def fuzz(
     return FuzzReport(target.id, seed, tuple(campaigns))
 
 
-def _statement(given: Any, level: str | None, like: str | Statement | None) -> Statement:
+def _statement(
+    given: Any, level: str | None, like: str | Statement | None, at: Callable[[Any], float] | None = None
+) -> Statement:
     """The given statement, or one that claims a function's answer, with the assumptions of another."""
     if isinstance(given, (str, Statement)) or not callable(given):
-        if like is not None:
-            raise checks.reject("like", "be None unless `statement` is a function", checks.brief(like))
+        for argument, value in (("like", like), ("at", at)):
+            if value is not None:
+                raise checks.reject(argument, "be None unless `statement` is a function", checks.brief(value))
         return find_statement.find(given)
     if like is None:
         raise checks.reject("like", "be the statement inside whose assumptions settings are drawn", like)
@@ -127,8 +135,14 @@ def _statement(given: Any, level: str | None, like: str | Statement | None) -> S
     paper = papers.named(model.paper)
     level = checks.one_of("level", "" if level is None else level, () if paper is None else paper.levels)
 
+    if at is not None:
+        checks.function("at", at)
+
     def fails(runs: Any, level: str) -> float:
-        answer = np.asarray(given(runs.trajectory(level)))
+        run = runs.trajectory(level)
+        if at is not None and checks.real("at", at(run)) > (end := float(run.dataset["time"][-1])):
+            raise NotReached(f"the run ends at t = {end:g}")
+        answer = np.asarray(given(run))
         if answer.shape != () or answer.dtype.kind != "b":  # a ValueError would be a setting that cannot be asked
             raise TypeError(f"`statement` must return True or False, but got {checks.brief(answer[()])}")
         return 0.0 if answer else 1.0
@@ -185,6 +199,7 @@ def _campaign(asked: Question, blocks: list[Tried], like: str = "") -> Campaign:
         tuple(_violation(asked, block.simplest, block.seed, like) for block in blocks if block.simplest is not None),
         {check.name: check.false_alarm for check in asked.checks if check.false_alarm != 0},
         campaign_table.asked(asked.statement, asked.level),
+        sum(block.unreached for block in blocks),
     )
 
 

@@ -94,6 +94,8 @@ class Campaign:
         no bound is known.
     asked : str
         Hash of the checks, their tolerances and assumptions.
+    unreached : int
+        Number of settings whose simulation ends before the time that the claim speaks of.
     """
 
     level: str
@@ -105,6 +107,7 @@ class Campaign:
     violations: tuple[Violation, ...]
     false_alarms: Mapping[str, float | None]
     asked: str
+    unreached: int = 0
 
     @property
     def expected_alarms(self) -> float:
@@ -133,6 +136,10 @@ class Campaign:
         lines = [f"{self.level}: {drawn}; {self.rejected} settings were outside, {self.stopped} could not be asked"]
         if self.stopped:
             lines.append(f"  the first that could not: {self.why}")
+        if self.unreached:
+            lines.append(f"  the claim's time was not reached in {self.unreached} more, which say nothing of it")
+        if not self.examples:
+            lines.append("  no result: the claim was asked nowhere")
         if self.worst is not None:
             lines.append(f"  worst: {self.worst.worst:.3g} of a tolerance, at {self.worst.name}")
         if self.false_alarms:

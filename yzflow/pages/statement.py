@@ -296,7 +296,8 @@ def _question(statement: Statement) -> str:
 
 
 def _numbers(verdict: Examined, plot: str = "") -> str:
-    told = ["" if verdict.passed else verdict.finding, verdict.place, *verdict.unsaid]
+    extent = f"Run: {verdict.extent}." if verdict.extent else ""
+    told = ["" if verdict.passed else verdict.finding, verdict.place, *verdict.unsaid, extent]
     said = "".join(f"<p>{formulas.readable(sentence)}</p>" for sentence in told if sentence)
     if not verdict.rows:
         return f"<section id='numbers'><h2>What was found</h2>{said}</section>" if said else ""

@@ -6,7 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from yzflow.audits.survival_verdicts import ALPHA, Fate, fate_of_run, fate_of_votes, holm, sign_test, votes
+from yzflow.audits.survival_verdicts import (
+    ALPHA,
+    Fate,
+    fate_of_run,
+    fate_of_votes,
+    holm,
+    seeds_needed,
+    sign_test,
+    votes,
+)
 
 NAN, INF = float("nan"), float("inf")
 
@@ -58,6 +67,14 @@ def test_votes():
 def test_the_sign_test_is_the_exact_binomial_one(first, second):
     expected = binomtest(first, first + second).pvalue if first + second else 1.0
     assert sign_test(first, second) == pytest.approx(expected, rel=1e-10)
+
+
+@pytest.mark.parametrize("tests", [1, 7, 80, 1000])
+def test_fewer_seeds_than_needed_decide_nothing_and_these_do(tests):
+    """All cells agree: with one run less, Holm's procedure rejects none of them."""
+    for runs, decided in ((seeds_needed(tests), True), (seeds_needed(tests) - 1, False)):
+        assert holm(sign_test(np.full(tests, runs), np.zeros(tests))).tolist() == [decided] * tests
+    assert seeds_needed(80) == 12
 
 
 def test_holm_on_a_case_by_hand():

@@ -202,10 +202,23 @@ def test_a_table_goes_on_from_its_store(tmp_path, monkeypatch):
 def test_hostile_arguments_end_in_a_result_or_our_grammar(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     patched(monkeypatch, levels=levels("full flow"), draws=lambda quick: 1)
-    given = {"statements": ["Theorem 2(b)"], "options": ["plain"], "quick": True, "seed": 0, "store": "runs",
-             "progress": False, "workers": 1}  # fmt: skip
+    given = {"statements": ["Theorem 2(b)"], "options": ["plain"], "quick": True, "seed": 0, "seeds": 1,
+             "store": "runs", "progress": False, "workers": 1}  # fmt: skip
     found = hostile.complaints("survival", survival.survival, given, functions=set())
     assert not found, f"{len(found)} calls:\n" + "\n".join(found)
+
+
+def test_too_few_seeds_say_how_many_decide_and_are_offered(monkeypatch):
+    """One check under two options is four tests, each over runs or their halves: eight that agree decide."""
+    patched(monkeypatch, levels=levels("SGD"), draws=lambda quick: 4)
+    few = survival.survival(["Theorem 2(b)"], ["plain", "adam"])
+    assert few.attrs["tests"] == 4 and few.attrs["seeds"] == 4
+    assert "No test over 4 seeds can decide: it takes 8 that agree (seeds=8, --seeds 8)." in survival_report.counted(
+        few
+    )
+    enough = survival.survival(["Theorem 2(b)"], ["plain", "adam"], seeds=8)
+    assert enough.attrs["seeds"] == 8 and "can decide" not in survival_report.counted(enough)
+    assert set(survival_report.fates(few)) == {Fate.UNDECIDED} != set(survival_report.fates(enough))
 
 
 def test_an_error_that_is_none_of_the_options_is_raised(monkeypatch):

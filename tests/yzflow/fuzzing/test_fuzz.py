@@ -168,6 +168,20 @@ def test_a_conjecture_without_an_answer_is_neither_true_nor_false(answer):
         yz.fuzz(lambda run: answer, like="Scan and Snap: Theorem 3", level="theory flow", examples=2)
 
 
+def test_a_claim_at_a_time_that_no_run_reaches_has_no_result():
+    """Each run ends before the claim's time: none of them is an example, and there is no "no violation"."""
+    late = {"like": SIGNS, "level": "theory flow", "examples": 3}
+    never = fuzz(lambda run: True, at=lambda run: 2 * float(run.dataset["time"][-1]), **late)
+    (found,) = never.campaigns
+    assert not never.passed and not found.examples and found.unreached > 0
+    assert f"not reached in {found.unreached} more" in never.text and "no result" in never.text
+    assert "No violation" not in never.text
+    reached = fuzz(lambda run: True, at=lambda run: float(run.dataset["time"][-1]), **late)
+    assert reached.passed and len(reached.campaigns[0].examples) == 3 and reached.campaigns[0].unreached == 0
+    with pytest.raises(ValueError, match="`at` must be None unless `statement` is a function"):
+        fuzz(SIGNS, at=lambda run: 1.0)
+
+
 def test_what_a_conjecture_raises_comes_out():
     with pytest.raises(ZeroDivisionError):
         yz.fuzz(lambda run: 1 / 0, like="Scan and Snap: Theorem 3", level="theory flow", examples=2)
