@@ -323,8 +323,8 @@ def _survival(table: xr.Dataset, progress: bool) -> xr.Dataset:
     statements = list(dict.fromkeys(table["statement"].values.tolist()))
     options = table["option"].values.tolist()
     quick, seed = bool(table.attrs["quick"]), int(table.attrs["seed"])
-    how = {"quick": quick, "seed": seed, "seeds": int(table.attrs["seeds"]), "progress": progress}
-    return survival(statements, options, **how)
+    seeds = int(table.attrs["seeds"])
+    return survival(statements, options, quick=quick, seed=seed, seeds=seeds, progress=progress)
 
 
 def _certificate(path: Path, progress: bool, flow: Any = None) -> RerunReport:
