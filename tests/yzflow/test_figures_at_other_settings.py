@@ -384,3 +384,16 @@ def test_a_bad_setting_ends_in_one_line_and_leaves_nothing(arguments, message, t
     out = tmp_path / "drawn"
     result = run("figure", *arguments, "--out", out)
     assert result.exit_code == 2 and result.output == f"Error: {message}\n" and not out.exists()
+
+
+def test_a_file_after_out_is_that_file(tmp_path, monkeypatch):
+    """It was made a folder of that name."""
+    drawn = tmp_path / "x.png"
+    assert run("figure", "3", "--classes", 3, "--quick", "--out", drawn).exit_code == 0
+    assert drawn.read_bytes().startswith(b"\x89PNG") and not (tmp_path / "x.pdf").exists()
+    for arguments, message in (
+        (["--out", tmp_path / "y.gif"], "`--out` must be one of 'png', 'pdf', 'svg', but got 'gif'"),
+        (["--out", tmp_path / "y.png", "--format", "pdf"], "`--format` must be left out where `--out` is a file"),
+    ):
+        result = run("figure", "3", *arguments)
+        assert result.exit_code == 2 and message in result.output and not (tmp_path / "y.png").exists()

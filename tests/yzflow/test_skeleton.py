@@ -52,3 +52,10 @@ def test_a_folder_that_is_there_is_left_as_it_is(tmp_path):
     with pytest.raises(ValueError, match="`NAME` must be that of a folder that is not there yet"):
         skeleton.write("Own", tmp_path)
     assert (tmp_path / "own" / "README.md").read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["numpy", "NumPy", "json", "yzflow", "scipy"])
+def test_a_package_that_would_hide_a_module_is_refused(name, tmp_path):
+    with pytest.raises(ValueError, match="`NAME` must be another than that of a module that is installed"):
+        skeleton.write(name, tmp_path)
+    assert not list(tmp_path.iterdir())

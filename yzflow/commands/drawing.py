@@ -43,6 +43,10 @@ _SETTING = [
 ]
 
 
+# Endings by which a person means one file, and not a folder.
+_PICTURES = ("png", "pdf", "svg", "jpg", "jpeg", "gif", "eps", "tif", "tiff", "webp")
+
+
 def _setting(entry: Any, options: dict[str, str | None]) -> dict[str, Any]:
     """The setting of a figure in its keywords, from options of the command line."""
     given = {key: KEYWORDS[key].read(text) for key, text in options.items() if text is not None}
@@ -58,8 +62,8 @@ def figure(
     paper: Annotated[
         str | None, "Whose figures NAME is looked for in. Default: all, the papers' own entries first."
     ] = None,
-    out: Annotated[Path, "Folder."] = Path("figures"),
-    formats: Annotated[str, "--format", "Some of png, pdf, svg."] = "png,pdf",
+    out: Annotated[Path, "Folder, or one file whose name ends in .png, .pdf or .svg."] = Path("figures"),
+    formats: Annotated[str | None, "--format", "Some of png, pdf, svg. Default: png,pdf, or that of the file."] = None,
     store: Annotated[Path | None, "Where simulations are kept. Default: OUT/store."] = None,
     quick: Annotated[bool, "Fewer seeds or output times."] = False,
     as_json: Json = False,
@@ -86,11 +90,19 @@ def figure(
         how = f": `{entry.trained_by}` trains and draws it" if entry.trained_by else ", as it draws runs that are given"
         raise checks.reject("NAME", f"be a figure that computes its data{how}", entry.name)
     setting = _setting(entry, options)
-    kinds = [checks.one_of("--format", kind, ("png", "pdf", "svg")) for kind in formats.split(",")]
-    folder("--out", out)
-    effort = figures.Effort(quick=quick, store=out / "store" if store is None else store, progress=True)
-    data = entry.data(effort, **setting)
-    paths = [str(path) for path in figures.save(entry.draw(data), out / entry.name, formats=kinds)]
+    known = ("png", "pdf", "svg")
+    kind = out.suffix.lower().removeprefix(".")
+    if kind in _PICTURES and not out.is_dir():
+        if formats is not None:
+            raise ValueError(f"`--format` must be left out where `--out` is a file, but got {formats}")
+        kinds, stem = [checks.one_of("--out", kind, known)], out.with_suffix("")
+        files_to_write(out)
+    else:
+        kinds = [checks.one_of("--format", one, known) for one in (formats or "png,pdf").split(",")]
+        stem = folder("--out", out) / entry.name
+    kept = stem.parent / "store" if store is None else store
+    data = entry.data(figures.Effort(quick=quick, store=kept, progress=True), **setting)
+    paths = [str(path) for path in figures.save(entry.draw(data), stem, formats=kinds)]
     caption = entry.caption(data)
     facts = {"figure": entry.name, "caption": caption, "files": paths}
     print_facts(as_json, facts, [caption, *(f"wrote {path}" for path in paths)])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
+import sys
 from importlib import resources
 from pathlib import Path
 
@@ -37,7 +39,7 @@ def write(name: str, folder: str | os.PathLike = ".") -> list[Path]:
     Raises
     ------
     ValueError
-        If the name is invalid or that of a known paper, or the folder exists.
+        If the name is invalid, that of a known paper or of an installed module, or the folder exists.
     """
     name = checks.instance("NAME", name, str).strip()
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9 _-]*", name):
@@ -45,6 +47,10 @@ def write(name: str, folder: str | os.PathLike = ".") -> list[Path]:
     slug = re.sub(r"[ _-]+", "_", name.lower()).strip("_")
     if papers.named(slug) is not None:
         raise checks.reject("NAME", "be another than those of `yzflow papers`", repr(name))
+    found = importlib.util.find_spec(slug)  # of a folder without code it has no origin
+    if slug in sys.stdlib_module_names or (found is not None and found.origin is not None):
+        rule = f"be another than that of a module that is installed, which the package {slug} would hide"
+        raise checks.reject("NAME", rule, repr(name))
     root = Path(files.folder("--out", folder)) / slug
     if root.exists():
         raise checks.reject("NAME", "be that of a folder that is not there yet", str(root))

@@ -41,6 +41,11 @@ OF_A_NOTEBOOK = (
 # Assumed number of workers of an executor that does not say.
 _UNKNOWN_WORKERS = 64
 _SAFE_PATH = "PYTHONSAFEPATH"  # of Python 3.11 and later
+_POLL = 1.0  # seconds between looks at a scheduler, whose death no future tells
+
+
+class SchedulerGone(RuntimeError):
+    """The scheduler of a cluster died, or cannot be reached; what it had in hand is lost."""
 
 
 class Workers:
@@ -107,7 +112,9 @@ class Workers:
         try:
             # A cluster pickles functions in its own way. In a process pool, an error of unpickling breaks the pool.
             sent = self.here if _is_dask(self._executor) else pickle.dumps(self.here)
-            problem = self._submit(runs.probe, sent).result()
+            probe = self._submit(runs.probe, sent)
+            self.wait([probe])
+            problem = probe.result()
         except runs.OtherCodeError as error:
             raise runs.OtherCodeError(str(error)) from None  # without the worker's traceback
         except BrokenExecutor as error:
@@ -128,6 +135,25 @@ class Workers:
         pool = isinstance(self._executor, ProcessPoolExecutor)
         with starting_processes() if pool else nullcontext():
             return cast(Executor, self._executor).submit(function, *arguments)
+
+    def wait(self, futures: Collection[Future], *, every: bool = False) -> set[Future]:
+        """Futures that are done: the first ones, or with ``every`` all.
+
+        Raises
+        ------
+        SchedulerGone
+            If a cluster's scheduler died: its futures would never be done.
+        """
+        when = ALL_COMPLETED if every else FIRST_COMPLETED
+        if not _is_dask(self._executor):
+            return wait(futures, return_when=when).done
+        while True:
+            done, left = wait(futures, timeout=_POLL, return_when=when)
+            status = cast(Any, self._executor)._client.status
+            if status != "running":
+                raise SchedulerGone(f"the scheduler of the dask cluster is gone (its client is {status})")
+            if not left or (done and not every):
+                return done
 
     def restart(self) -> None:
         """Replace a pool whose worker died."""
@@ -253,7 +279,7 @@ def execute(
                     broken = True
             while flying:
                 # All futures of a broken pool fail together.
-                for future in wait(flying, return_when=ALL_COMPLETED if broken else FIRST_COMPLETED).done:
+                for future in workers.wait(flying, every=broken):
                     group, died = landed(future)
                     broken |= died
                     yield group

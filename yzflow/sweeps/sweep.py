@@ -22,7 +22,7 @@ from dynamics.support.progress import Progress
 from dynamics.support.provenance import versions
 from yzflow.sweeps import runs, tasks
 from yzflow.sweeps.collect import Collector
-from yzflow.sweeps.execution import Workers, execute
+from yzflow.sweeps.execution import SchedulerGone, Workers, execute
 from yzflow.sweeps.runs import RESERVED, Result, Task
 from yzflow.sweeps.store import Store, column
 
@@ -294,12 +294,17 @@ def _run(plan: _Plan, pool: Workers, store: Store, missing: list[int], collector
         report.update(0.0, "starting the workers")
         pool.start(len(missing))
         _tell_changes(plan, store)
-        for group in execute(pool, missing, job):
-            for _ in writers.map(keep, group):
-                pass
-            for cell, result in group:
-                collector.add(cell, result)
-            done += len(group)
-            failed = collector.failed.sum()
-            note = f"run {plan.n - len(missing) + done} of {plan.n}" + (f", {failed} failed" if failed else "")
-            report.update(done / len(missing), note)
+        try:
+            for group in execute(pool, missing, job):
+                for _ in writers.map(keep, group):
+                    pass
+                for cell, result in group:
+                    collector.add(cell, result)
+                done += len(group)
+                failed = collector.failed.sum()
+                note = f"run {plan.n - len(missing) + done} of {plan.n}" + (f", {failed} failed" if failed else "")
+                report.update(done / len(missing), note)
+        except SchedulerGone as error:
+            kept = f"{plan.n - len(missing) + done} of {plan.n} runs are in {store.path}"
+            again = "the same command, or `sweep` with the executor of a new cluster, goes on from there"
+            raise SchedulerGone(f"{error}; {kept}; {again}") from None

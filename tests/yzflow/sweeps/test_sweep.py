@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -266,6 +267,35 @@ def test_a_dask_cluster_gives_the_same(tmp_path, expected, dask_client):
     assert_same_bits(found, expected["arrays"])
     found = quietly("syn_small", {"eta_z": [0.5, 1.0], "steps": [20]}, store=tmp_path, seeds=5, executor=executor)
     assert_same_bits(found, expected["syn_small"])
+
+
+class DeadAfter(Executor):
+    """A cluster's executor, as dask has it, whose scheduler dies after so many calls: no future is done after that."""
+
+    def __init__(self, calls):
+        self.calls, self._client = calls, SimpleNamespace(status="running", ncores=lambda: {"a worker": 1})
+
+    def submit(self, function, *arguments):
+        future = Future()
+        self.calls -= 1
+        if self.calls < 0:
+            self._client.status = "closed"
+        else:
+            future.set_result(function(*arguments))
+        return future
+
+
+def test_a_sweep_whose_scheduler_dies_ends_with_what_is_kept_and_goes_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(DeadAfter, "__module__", "distributed.cfexecutor")
+    monkeypatch.setattr(execution, "_POLL", 0.01)
+    grid, store = {"a": [1, 2, 3]}, tmp_path / "runs"
+    with pytest.raises(RuntimeError, match=r"scheduler of the dask cluster is gone \(its client is closed\)") as caught:
+        quietly(sweep_tasks.plain, grid, store=store, executor=DeadAfter(3))  # a look at the task, and two runs
+    assert f"; 2 of 3 runs are in {store}; the same command, or `sweep` with the executor" in str(caught.value)
+    found = quietly(sweep_tasks.plain, grid, store=store, executor=DeadAfter(2))  # one run is left
+    np.testing.assert_array_equal(found["value"].squeeze(), [10.0, 20.0, 30.0])
+    with pytest.raises(RuntimeError, match="is gone"):  # before the first run
+        quietly(sweep_tasks.plain, grid, store=tmp_path / "other", executor=DeadAfter(0))
 
 
 def dying(tmp_path, deaths):
