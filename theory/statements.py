@@ -195,11 +195,26 @@ class Statement:
         """
         labels: list[Label] = []
         for clause in self.clauses:
-            proof = [] if clause.prove is None else [replace(derived(clause.prove).label, clause=clause.name)]
+            proof = [] if clause.prove is None else [self.proved(clause)]
             labels += self.with_kernel(clause, proof)
             labels += [self.measured(check, level=check.expected) for check in clause.checks if check.expected]
             labels += clause.in_words
         return tuple(labels)
+
+    def proved(self, clause: Clause) -> Label:
+        """The label of a clause's proof, which is decided once a process.
+
+        Raises
+        ------
+        ValueError
+            If the clause has no proof, or its derivation is one of another statement.
+        """
+        required.instance("clause", clause, Clause)
+        derivation = derived(required.function("prove", clause.prove))
+        if not derivation.is_of(self.number):
+            rule = f"derive a Derivation of {self.number}, which its `statement` or `proves` names"
+            raise required.reject("prove", rule, repr(derivation.statement))
+        return replace(derivation.label, clause=clause.name)
 
     def hashed(self, clause: Clause) -> str:
         """Hash of a clause's present formulas and assumptions (`theory.kernel.asked`)."""

@@ -41,6 +41,36 @@ def test_a_false_claim_has_a_failing_label():
     assert weakest([right.label, wrong.label]) is wrong.label
 
 
+def test_a_proof_of_another_statement_counts_for_none():
+    """Whatever vanishes under the name of another theorem says nothing of this one."""
+    lemma = papers()["scan_and_snap"].statements[0]
+    assert lemma.number == "Lemma 1" and lemma.proved(lemma.clauses[0]).holds
+    other = dataclasses.replace(lemma, prove=lambda: square(X**2 / 2, sizes={}), clauses=())
+    with pytest.raises(ValueError, match=r"`prove` must derive a Derivation of Lemma 1, .* but got 'Triangle'"):
+        other.trust  # noqa: B018
+    verdict = yzflow.check(other)
+    assert not verdict.passed and "a Derivation of Lemma 1" in verdict.outcome
+    mine = dataclasses.replace(lemma, prove=lambda: square(X**2 / 2, sizes={}, proves=("Lemma 1",)), clauses=())
+    assert yzflow.check(mine).passed
+
+
+@pytest.mark.parametrize(
+    ("number", "named"),
+    [("Lemma 8", True), ("Lemma 9", True), ("Lemma 11", False), ("Lemma 1", False), ("Theorem 1(b)", True),
+     ("Theorem 12", False), ("Late attention", True), ("Lemma 80", False)],
+)  # fmt: skip
+def test_the_statements_that_a_proof_names(number, named):
+    assert square(X, sizes={}, proves=("Late attention",)).is_of(number) is (number == "Late attention")
+    proof = Derivation("Lemmas 8 to 10, and Theorem 1", {"x": X}, proves=("Late attention",))
+    assert proof.is_of(number) is named
+
+
+@pytest.mark.parametrize("value", [0, 0.0, None, "0", True])
+def test_a_number_of_python_is_no_expression(value):
+    with pytest.raises(ValueError, match="`vanishing` must hold an expression for 'x'"):
+        Derivation("Lemma 1", {"x": value}, sizes={})
+
+
 def test_a_false_claim_of_a_paper_fails_where_it_is_false():
     assert lemma5.derive().label.holds
     # Without the -1 the recursion is that of another layer.
@@ -69,7 +99,7 @@ def test_the_summary_is_the_weakest_needed_part():
     assert weakest([]).trust is weakest([measured]).trust is Trust.NOT_EXAMINED
 
 
-def at_sizes(prove=lambda: square(X**2 / 2, sizes={"K": (3,)}), **more):
+def at_sizes(prove=lambda: square(X**2 / 2, sizes={"K": (3,)}, proves=("Theorem 1",)), **more):
     more = {
         "assumptions": (Assumption("K >= 2", lambda setting: 1.5),),
         "checks": (Check("area", ("closed form",), lambda runs, level: 0.01, expected=("closed form",)),),
@@ -107,7 +137,8 @@ def test_a_statement_has_a_label_for_each_part():
 def triangle(*, area=lambda x: x**2 / 2, slope=lambda x: x):
     """Two claims of one derivation: the area by integration, and its slope."""
     found = {"area": sp.integrate(X, (X, 0, X)) - area(X), "slope: K = 3": sp.diff(X**2 / 2, X) - slope(X)}
-    return Derivation("Triangle", found, steps=("one", "two"), sizes={"K": (3,)}, prose=("a limit",))
+    more = {"steps": ("one", "two"), "sizes": {"K": (3,)}, "prose": ("a limit",), "proves": ("Theorem 2",)}
+    return Derivation("Triangle", found, **more)
 
 
 def of_clauses(prove=triangle, **more):

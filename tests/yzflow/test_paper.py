@@ -65,6 +65,7 @@ def solution(*, power=lambda k, t: sp.exp(-k * t)) -> Derivation:
         steps=("Differentiate.",),
         scope="all rates",
         sizes={},
+        proves=("Theorem 9",),
     )
 
 

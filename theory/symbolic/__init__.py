@@ -22,6 +22,7 @@ import dataclasses
 import functools
 import importlib
 import pkgutil
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -67,6 +68,9 @@ class Derivation:
         proof for all sizes.
     prose : tuple of str
         Steps in words beside the expressions: an induction, a limit, a quoted theorem.
+    proves : tuple of str
+        Numbers of further statements that rest on it, beside those that `statement` names. A proof of another statement
+        counts for none.
     """
 
     statement: str
@@ -76,18 +80,28 @@ class Derivation:
     scope: str = ""
     sizes: dict[str, tuple] | None = None
     prose: tuple[str, ...] = ()
+    proves: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         checks.attributes(self, str, "statement", "scope")
         checks.attributes(self, Mapping, "vanishing", "signed")
         checks.attributes(self, Mapping, "sizes", optional=True)
-        checks.attributes(self, [str], "steps", "prose")
+        checks.attributes(self, [str], "steps", "prose", "proves")
         if not self.vanishing and not self.signed:  # a proof without expressions would always pass
             raise checks.reject("vanishing", "hold an expression where `signed` has none", "none")
         for name, value in self.vanishing.items():
             truth = isinstance(value, Boolean) and not isinstance(value, sympy.Expr)  # a symbol is both
-            if value is None or truth or isinstance(value, (str, bool)):
+            if truth or not isinstance(value, (sympy.Basic, sympy.MatrixBase)):  # a number of Python has no claim in it
                 raise checks.reject("vanishing", f"hold an expression for {name!r}", checks.brief(value))
+
+    def is_of(self, number: str) -> bool:
+        """True if it is a proof of the statement with this number: `statement` names it, or `proves` does.
+
+        >>> proof = Derivation("Lemmas 8 to 10", {"one": sympy.Symbol("x")}, proves=("Remark 3",))
+        >>> [number for number in ("Lemma 8", "Lemma 9", "Lemma 11", "Remark 3") if proof.is_of(number)]
+        ['Lemma 8', 'Lemma 9', 'Remark 3']
+        """
+        return checks.instance("number", number, str) in self.proves or _named(number, self.statement)
 
     @property
     def claim(self) -> Label:
@@ -190,6 +204,22 @@ def joined(*parts: Vanishing | tuple[Vanishing, Signed]) -> tuple[Vanishing, Sig
                 raise ValueError(f"`parts` must have a name for each expression, but two have {sorted(twice)[0]!r}")
             known.update(more)
     return vanishing, signed
+
+
+def _named(number: str, text: str) -> bool:
+    """Whether a text names a statement by its words, or in a list such as "Lemmas 8 and 9", or the whole of it."""
+    words, sought = (re.findall(r"\w+", one.lower()) for one in (text, number))
+    if len(sought) > 2 and sought[1].isdigit():
+        sought = sought[:2]
+    if any(words[i : i + len(sought)] == sought for i in range(len(words))):
+        return True
+    for kind, listed in re.findall(r"(\w+)s ((?:\d+(?:, | and | to )?)+)", text.lower()):
+        numbers = [int(digits) for digits in re.findall(r"\d+", listed)]
+        if " to " in listed:
+            numbers = list(range(numbers[0], numbers[-1] + 1))
+        if sought in ([kind, str(place)] for place in numbers):
+            return True
+    return False
 
 
 def whole(prove: Callable[..., Derivation]) -> Callable[..., Derivation]:

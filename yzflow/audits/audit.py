@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from typing import Any
@@ -13,8 +13,7 @@ import numpy as np
 from dynamics import DivergenceError, IntegrationError
 from dynamics.support import checks, distributions, files
 from dynamics.support.progress import Progress
-from theory.statements import Check, SettingLike, Statement
-from theory.symbolic import Derivation, derived
+from theory.statements import Check, Clause, SettingLike, Statement
 from theory.trust import Label, Trust
 from yzflow.audits.enclosing import Decided, Enclose, FlowsInBalls, flows_of
 from yzflow.audits.find_statement import choose
@@ -160,20 +159,21 @@ def settings(paper: str, *, quick: bool) -> list[SettingLike]:
 
 def prove(statement: Statement) -> tuple[Label, ...]:
     """A label for each clause that has a proof; proofs that were decided before are not decided again."""
-    return tuple(
-        replace(_proved(clause.prove), clause=clause.name) for clause in statement.clauses if clause.prove is not None
-    )
+    return tuple(_proved(statement, clause) for clause in statement.clauses if clause.prove is not None)
 
 
-def _proved(proof: Callable[[], Derivation]) -> Label:
-    """The label of a proof. An error in a proof is a failure of that proof, and the audit goes on."""
+def _proved(statement: Statement, clause: Clause) -> Label:
+    """The label of a clause's proof. An error in a proof is a failure of that proof, and the audit goes on."""
     try:
-        return derived(proof).label
+        return statement.proved(clause)
     except MemoryError:
         raise
     except Exception as error:  # code of other people can raise anything
         return Label(
-            Trust.NOT_EXAMINED, prose=("the proof ended in an error",), failures=(f"the proof: {told(error)}",)
+            Trust.NOT_EXAMINED,
+            prose=("the proof ended in an error",),
+            failures=(f"the proof: {told(error)}",),
+            clause=clause.name,
         )
 
 

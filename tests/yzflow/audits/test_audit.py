@@ -17,6 +17,7 @@ from dynamics._model import kernels
 from theory import attention, decoder, statements
 from theory.papers import built_in
 from theory.scan_and_snap import measures as checks
+from theory.statements import Clause, Statement
 from theory.symbolic import Derivation
 from theory.trust import Label, Trust
 from theory.values import find
@@ -206,13 +207,14 @@ def test_proofs_are_decided_once_and_each_clause_has_its_own():
     def proof(name, expression):
         def prove():
             derived.append(name)
-            return Derivation(name, {name: sympy.Integer(expression)}, sizes={})
+            return Derivation(name, {name: sympy.Integer(expression)}, sizes={}, proves=("Lemma 1",))
 
         return prove
 
     right, wrong = proof("right", 0), proof("wrong", 1)
     proofs = {"first": right, "second": None, "third": wrong, "fourth": right}
-    statement = SimpleNamespace(clauses=[SimpleNamespace(name=name, prove=prove) for name, prove in proofs.items()])
+    clauses = tuple(Clause(name, prove=prove, argued=("in words",)) for name, prove in proofs.items())
+    statement = Statement("A paper", "Lemma 1", "", "", "", clauses=clauses)
     for _ in range(2):
         found = {label.clause: label.failures for label in audit.prove(statement)}
         assert found == {"first": (), "third": ("wrong",), "fourth": ()}

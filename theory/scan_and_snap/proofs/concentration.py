@@ -136,6 +136,7 @@ def derive(
             "a sum of steps is at most its number times the largest",
             "a probability for each of the K classes, added up",
         ),
+        proves=("Corollary 1", "Remark 4"),
     )
 
 

@@ -122,6 +122,7 @@ def derive(
             "Gram matrices are positive definite",
             "a Neumann series has no negative terms",
         ),
+        proves=("Equations 86 to 93",),
     )
 
 

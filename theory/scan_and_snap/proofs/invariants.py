@@ -94,6 +94,7 @@ def derive(*, conserved: Claim = conserved) -> Derivation:
         scope="all $M$, any number of sequences of any lengths, with any weights, queries, next tokens, $Y$ and $Z$",
         sizes={},
         prose=("equal columns stay equal: the flow has one solution",),
+        proves=("Lemma 1, zero sums",),
     )
 
 

@@ -123,6 +123,7 @@ def derive(
             "the range of c': a function with one point of rest is least, or largest, there; ln(1 + q) <= q",
             "the stages of gamma in time from those in x",
         ),
+        proves=("Remark 3", "Theorem 1(b)"),
     )
 
 

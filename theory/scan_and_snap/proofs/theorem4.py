@@ -144,6 +144,7 @@ def derive(
         r" $K\rho \ll 1$",
         sizes={},
         prose=("C_0 to leading order, first M rho to infinity and then rho to 0",),
+        proves=("Equations 131 to 133",),
     )
 
 

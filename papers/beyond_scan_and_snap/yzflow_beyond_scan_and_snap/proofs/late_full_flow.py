@@ -131,6 +131,7 @@ def derive(
             "the loss falls to zero, so that A grows without end, like ln t",
             ADDS_UP,
         ),
+        proves=("Late attention",),
     )
 
 

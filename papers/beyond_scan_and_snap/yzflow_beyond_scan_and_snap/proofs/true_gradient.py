@@ -117,6 +117,7 @@ def derive(
             "p >= q from the sign of the difference of the margins' rates in late_full_flow",
             LAG,
         ),
+        proves=("Theorem 2(a), true gradient",),
     )
 
 

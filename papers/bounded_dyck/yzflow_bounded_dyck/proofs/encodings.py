@@ -56,4 +56,5 @@ def derive(
         scope="any number of states and widths; START like an open bracket with three values, by linearity",
         sizes={"values": (width,)},
         prose=("$E E^T$ is invertible where the rows of E are independent",),
+        proves=("Theorem 1, sufficiency",),
     )

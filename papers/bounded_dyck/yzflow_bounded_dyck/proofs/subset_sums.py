@@ -101,4 +101,5 @@ def derive(
         scope="every number of products, every interval below one, every accuracy up to the interval's length",
         sizes={},
         prose=(CHORD, MARKOV, COVER),
+        proves=("Lemma 2", "Lemma 7"),
     )

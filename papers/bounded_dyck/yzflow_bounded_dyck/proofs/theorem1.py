@@ -111,4 +111,5 @@ def derive(
         " which is linear, and no floor",
         sizes={"width of V": (width,)},
         prose=(FORGETS,),
+        proves=("Balance of values", "Equation 13", "Silent pairs"),
     )

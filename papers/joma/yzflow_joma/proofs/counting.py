@@ -107,4 +107,5 @@ def derive(
         scope="any number of entries; two sizes for the one turn",
         sizes={},
         prose=(AHEAD, ONCE, LATER),
+        proves=("First sparse, then dense",),
     )

@@ -97,6 +97,7 @@ def derive(
         scope="any N, q with 2q <= N and failure p <= 1; keys of m independent fair signs over sqrt(m)",
         sizes={},
         prose=(MARKOV, UNION, ITERATION),
+        proves=("Theorem 2",),
     )
 
 

@@ -88,6 +88,7 @@ def derive(
         scope="ranks: q up to 4 by computation, all q by the Kronecker product; the average: any q. Nothing on units",
         sizes=SIZES,
         prose=(INDUCTION, LEAVES, TOLD_APART),
+        proves=("Match3, one layer", "Match3, strict", "Rank bound", "Theorem 4"),
     )
 
 

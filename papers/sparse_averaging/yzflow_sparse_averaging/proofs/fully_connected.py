@@ -178,6 +178,7 @@ def derive(
         " $q < N$ and $d' \\le k < Nd'$. Nothing on the size of what is behind the first layer",
         sizes={},
         prose=(VERTICES, SMALLEST, BALANCED, MIDDLE),
+        proves=("Fully connected",),
     )
 
 

@@ -167,4 +167,5 @@ def derive(
         " denominators of attention with relative errors of at most 1/(32 M); p = O(log N) for M = poly(N)",
         sizes={},
         prose=("triples of groups: each token and each pair that completes it belong to one of them",),
+        proves=("Conjecture",),
     )

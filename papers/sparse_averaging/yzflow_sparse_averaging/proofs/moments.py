@@ -74,6 +74,7 @@ def derive(
         scope="gap: q = 1, 2, 3, any y and t; dependency: q up to 5",
         sizes=SIZES,
         prose=(SQUARE, RADON),
+        proves=("Theorem 2, exact",),
     )
 
 

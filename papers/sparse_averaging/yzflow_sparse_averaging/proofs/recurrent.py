@@ -109,6 +109,7 @@ def derive(
         " $1/q$: all $q < N$; errors below 1: the bits said, of order N for $q\\varepsilon \\le c(N-1)$, $c < 1/4$",
         sizes={},
         prose=(STATES, GREEDY),
+        proves=("Recurrent",),
     )
 
 

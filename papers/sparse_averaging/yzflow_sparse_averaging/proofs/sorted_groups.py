@@ -208,6 +208,7 @@ def derive(
         " denominators of attention with relative errors of at most 1/(32 N M); the size for M = N^a, a fixed",
         sizes={},
         prose=(SUMS, CODES, DIGITS, CODE),
+        proves=("Conjecture", "Match3, sorted"),
     )
 
 

@@ -228,6 +228,7 @@ def derive(
         " Newton's identities by computation for $2N = 2, 4, 6$; copies: three tokens",
         sizes=SIZES,
         prose=(LIFT, NEWTON, COPIES),
+        proves=("Match3, strict",),
     )
 
 

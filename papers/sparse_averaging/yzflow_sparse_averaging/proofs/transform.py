@@ -191,6 +191,7 @@ def derive(
         " size for N = 2^r and M <= N",
         sizes={},
         prose=(HALVINGS, DIRICHLET, WITHIN, HELD, SPREAD),
+        proves=("Conjecture", "Match3, transform"),
     )
 
 
