@@ -13,6 +13,7 @@ from yzflow_bounded_dyck import (
     balance,
     from_tokens,
     gpt,
+    heads,
     hypotheses,
     interpolating,
     languages,
@@ -22,6 +23,7 @@ from yzflow_bounded_dyck import (
     networks,
     pruning,
     silence,
+    smoothing,
     subset_law,
     transformers,
     widths,
@@ -29,7 +31,7 @@ from yzflow_bounded_dyck import (
 
 # Modules whose names are no calls for users: proofs and checks, and what the engines ask of a paper.
 INNER = re.compile(
-    r"\._|\.(proofs|measures|measures_of_pruning|measures_of_widths|statements|bounds|bounds_on_inputs|values|settings|tasks|training|views|panel|questions)\b"
+    r"\._|\.(proofs|measures|measures_of_heads|measures_of_pruning|measures_of_widths|statements|bounds|bounds_on_inputs|values|settings|tasks|training|views|panel|questions)\b"
 )
 EXEMPT = {
     hostile.RAISED: {"languages.Language"},
@@ -163,6 +165,7 @@ def _layers():
         "gpt.distances": (gpt.distances, dict(layer=balanced, language=dyck, n=2,
                                                            queries=np.ones_like(balanced.V))),
         "gpt.gathered": (gpt.gathered, dict(layer=balanced, language=dyck, n=2)),
+        "gpt.linked_rate": (gpt.linked_rate, dict(layer=balanced, language=dyck, queries=np.ones_like(balanced.V))),
         "gpt.least_loss": (gpt.least_loss, dict(distance=[0.5, 1.0], lipschitz=2.0)),
         "approximate.apart": (approximate.apart, dict(language=dyck)),
         "approximate.excess": (approximate.excess, dict(layer=balanced, bags=dyck_bags)),
@@ -197,6 +200,24 @@ def _layers():
         "balance.matched_pairs": (balance.matched_pairs, dict(language=dyck, lengths=4)),
         "balance.pairs": (balance.pairs, dict(language=dyck)),
         "balance.queries": (balance.queries, dict(language=dyck)),
+    }  # fmt: skip
+
+
+def _heads():
+    dyck = DyckLanguage(2, 3)
+    two, bags = heads.shifted_heads(dyck, 2, 0), dyck.sample(3, max_length=4, rng=0)
+    link, layer = np.ones_like(two[0].V), balance.balanced_layer(dyck, 0)
+    return {
+        "heads.features": (heads.features, dict(heads=two, bags=bags, link=link)),
+        "heads.left_of_pairs": (heads.left_of_pairs, dict(
+            heads=two, language=dyck, numbers=np.ones((1, 2, 3)), link=link)),
+        "heads.opposite_heads": (heads.opposite_heads, dict(language=dyck, width=2, rng=0)),
+        "heads.own_constants": (heads.own_constants, dict(heads=two, language=dyck)),
+        "heads.shifted_heads": (heads.shifted_heads, dict(language=dyck, n_heads=2, rng=0, size=1.0)),
+        "heads.stack_head": (heads.stack_head, dict(heads=two, language=dyck)),
+        "smoothing.best_gap": (smoothing.best_gap, dict(probability=[0.5], n_brackets=4, smoothing=0.1)),
+        "smoothing.smoothed": (smoothing.smoothed, dict(targets=[0.5, 0.5], smoothing=0.1)),
+        "smoothing.smoothed_head": (smoothing.smoothed_head, dict(layer=layer, language=dyck, smoothing=0.1)),
     }  # fmt: skip
 
 
@@ -260,5 +281,5 @@ def _from_tokens():
 
 def calls():
     """Name -> (callable, arguments); made anew, so that no call sees another's objects."""
-    groups = (_languages, _automata, _transformers, _layers, _networks, _widths, _from_tokens)
+    groups = (_languages, _automata, _transformers, _layers, _heads, _networks, _widths, _from_tokens)
     return {name: call for group in groups for name, call in group().items()}

@@ -3,6 +3,7 @@ from . import balance as balance
 from . import bounds as bounds
 from . import dyck as dyck
 from . import from_tokens as from_tokens
+from . import heads as heads
 from . import interpolating as interpolating
 from . import languages as languages
 from . import larger as larger
@@ -11,6 +12,7 @@ from . import lottery as lottery
 from . import networks as networks
 from . import pruning as pruning
 from . import silence as silence
+from . import smoothing as smoothing
 from . import subset_law as subset_law
 from . import transformers as transformers
 from . import widths as widths

@@ -113,3 +113,41 @@ def closed_form(layer: Layer, language: DyckLanguage) -> tuple[float, float]:
             zeta = z[query][states].sum()
             limits += [np.linalg.norm(a - b) / zeta for a, b in itertools.combinations(last, 2)]
     return float(min(limits)), float(max(limits))
+
+
+def linked_rate(layer: Layer, language: DyckLanguage, queries: ArrayLike) -> np.ndarray:
+    r"""``lim n |f_n - f'_n|`` of the distances that `distances` returns, in a balanced layer: (pairs,).
+
+    ``|(I - x x^T) P (u_0 - u_0')| / (zeta |P x_q|)`` with x = LN(x_q) (`yzflow_bounded_dyck.proofs.link`).
+
+    Parameters
+    ----------
+    layer : Layer
+        Balanced; its Z and V, and whether LN takes off the mean, count.
+    language : DyckLanguage
+    queries : (states, width)
+        The vectors x_q, of which none at a closing query of the condition is zero behind P.
+    """
+    u = balance.contributions(layer, language, scaled=True)
+    vectors = checks.finite_array("queries", queries, ndim=2)
+    if vectors.shape != (language.n_states, u.shape[2]):
+        rule = f"have a row for each of the {language.n_states} states, and {u.shape[2]} columns"
+        raise checks.reject("queries", rule, f"shape {vectors.shape}")
+    if layer.center:
+        vectors = vectors - vectors.mean(axis=1, keepdims=True)
+    z = np.exp(layer.Z - layer.Z.max(axis=1, keepdims=True))
+    states = np.concatenate([part.ravel() for part in balance.pairs(language)])
+    found: list[float] = []
+    for row in balance.queries(language):
+        for d, query in enumerate(row, start=1):
+            size = np.linalg.norm(vectors[query])
+            if size == 0:
+                raise checks.reject("queries", "not be zero behind LN's projection", f"row {query}")
+            unit, zeta = vectors[query] / size, z[query][states].sum()
+            last = u[query][language.open(np.arange(language.n_types), d)]
+            rates = []
+            for one, other in itertools.combinations(last, 2):
+                apart = one - other
+                rates.append(float(np.linalg.norm(apart - unit * (unit @ apart)) / (zeta * size)))
+            found.extend(np.repeat(rates, language.n_types ** (d - 1)))
+    return np.array(found)

@@ -9,9 +9,10 @@ from theory.symbolic import part
 from theory.symbolic.printing import plain, tex
 from theory.values import value
 from yzflow_bounded_dyck import measures as checks
+from yzflow_bounded_dyck import measures_of_heads
 from yzflow_bounded_dyck._register import assumptions as assumed
 from yzflow_bounded_dyck._register.common import PROOFS, TRAINED, exact, statement
-from yzflow_bounded_dyck.proofs import larger, silence, stack, theorem1, uniform
+from yzflow_bounded_dyck.proofs import larger, link, silence, stack, theorem1, uniform
 
 _SIZES = {"width of V": (2,)}
 _STACKS = {"(k, D)": ((1, 2), (2, 2), (2, 3))}
@@ -276,27 +277,70 @@ STATEMENTS: tuple[Statement, ...] = (
     statement(
         "Appendix C.7",
         "With a residual link balance is not sufficient",
-        "In a standard GPT layer the query's own vector joins what attention gathers, and that shrinks as the "
-        "normaliser of softmax grows: with n copies of every pair the distance of two stacks falls like 1/n, unless "
-        "LN projects the vectors of closing brackets off, that is, they are multiples of the all-ones vector. Then "
-        "balance is what it was. The formula (49) is missing from our text and read as LN(x_q + sum c_s V_s).",
+        "In a standard GPT layer the query's own vector x_q joins what attention gathers. As attention sums to one, this "
+        "is the layer (6) with the values V_s + x_q: what is necessary is (14) for these, and a layer with (14) for V "
+        "itself is wrong at some length, unless LN projects x_q off, that is, x_q is a multiple of the all-ones vector. "
+        "With n copies of every pair its distance of two stacks falls like 1/n. The formula (49) is missing from our "
+        "text and read as LN(x_q + sum c_s V_s).",
         r"\text{(11)}: \quad \sum_s c_s V_s = \frac{u_0}{z_0 + n\zeta} \to 0, \quad"
         r" n\,\|A_n - A_n'\| \to \frac{\|u_0 - u_0'\|}{\zeta}",
         assumptions=(assumed.MINIMAL, assumed.NO_FLOOR, assumed.TYPES, assumed.DEPTH),
+        errata=(
+            Remark(
+                "The words say: if the vectors of closed brackets do not all align with the ones, perfect generation is"
+                " impossible. That is so under (14) for V, of which they speak. With (14) for V + x in its place one"
+                " vector x at all queries, which need not be along the ones, does no harm."
+            ),
+        ),
         clauses=(
+            Clause(
+                "what is necessary",
+                r"k \ge 2: \quad P\,\bigl("
+                + tex(link.left, r"\delta", r"\zeta", "x_q")
+                + r"\bigr) = 0, \quad \delta = V_o e^{x} + V_c e^{y}, \ \zeta = e^{x} + e^{y}",
+                prove=part(PROOFS["link"], "link", "necessity", sizes=_SIZES, prose=(theorem1.FORGETS,)),
+                checks=(
+                    exact(
+                        "what pairs leave in a balanced layer, against x, and in one whose shifted values are balanced",
+                        measures_of_heads.balanced_behind_a_link,
+                        1e-9,
+                    ),
+                ),
+                assumptions=(assumed.RIGHT,),
+            ),
+            Clause(
+                "one vector does no harm",
+                r"V_s = V'_s - x, \ x_q = x: \quad \text{exact where the layer with } V' \text{ is}",
+                prove=part(PROOFS["link"], "link"),
+                checks=(
+                    exact(
+                        "distribution behind a link with one vector, to length 6 and of 500",
+                        measures_of_heads.shifted_predictions,
+                        1e-10,
+                    ),
+                ),
+            ),
             Clause(
                 "what is gathered shrinks",
                 r"n\,\|A_n - A_n'\| \to \frac{\|u_0 - u_0'\|}{\zeta}",
+                prove=part(PROOFS["link"], "shrinks", sizes=_SIZES),
                 checks=(exact("n x distance of what is gathered, against its limit", checks.link_limit, 1e-4),),
             ),
             Clause(
                 "the stack is forgotten",
-                r"\|f_n - f_n'\| \sim \frac{1}{n}",
-                checks=(exact("exponent of the distance behind a link", checks.link_forgets, 1e-3),),
+                r"n\,\|f_n - f_n'\| \to \frac{\|(I - \hat x\hat x^T)P(u_0 - u_0')\|}{\zeta\,\|Px_q\|}, \quad"
+                r" \hat x = \mathrm{LN}(x_q)",
+                prove=part(PROOFS["link"], "forgets", sizes=_SIZES),
+                checks=(
+                    exact("exponent of the distance behind a link", checks.link_forgets, 1e-3),
+                    exact("n x distance of stacks behind a link, against its limit", measures_of_heads.link_rate, 1e-4),
+                ),
                 assumptions=(assumed.NOT_ONES,),
             ),
             Clause(
                 "unless LN projects the query off",
+                r"P x_q = 0: \quad \mathrm{LN}(x_q + A) = \mathrm{LN}(A)",
+                prove=part(PROOFS["link"], "ones", sizes=_SIZES),
                 checks=(
                     exact("change of distances without a link or along the ones", checks.link_projected_off, 1e-5),
                 ),
@@ -304,11 +348,9 @@ STATEMENTS: tuple[Statement, ...] = (
             ),
             Clause(
                 "no head is nearly right at all lengths",
-                argued=(
-                    "that no head of a fixed Lipschitz constant is then nearly right at all lengths: on two such "
-                    "prefixes its mean loss is at least ln(1 + exp(-gamma distance / sqrt 2)), by convexity "
-                    "(yzflow_bounded_dyck.gpt)",
-                ),
+                r"\text{mean loss} \ge "
+                + tex(lambda g, s: link.least_loss(link.most_margin(g, s)), "gamma", r"\|f_n-f_n'\|"),
+                prove=part(PROOFS["link"], "loss", prose=(link.SEVERAL, link.CONVEX)),
                 assumptions=(assumed.NOT_ONES, assumed.LIPSCHITZ),
             ),
         ),
@@ -358,6 +400,18 @@ STATEMENTS: tuple[Statement, ...] = (
                     ),
                 ),
                 assumptions=(assumed.INDEPENDENT,),
+            ),
+            Clause(
+                "both layers together",
+                r"\text{tokens} \to (\tfrac{1}{n+1}, \tfrac{d}{n+1}) \to \text{states} \to \text{stack} \to p",
+                prove=part(PROOFS["uniform"], "depth", "step", "state", prose=(uniform.SECOND,)),
+                checks=(
+                    exact(
+                        "distribution from tokens, prefixes of 6 brackets and of 500",
+                        measures_of_heads.composed_predictions,
+                        1e-10,
+                    ),
+                ),
             ),
             Clause(
                 "a starting token is needed",

@@ -79,7 +79,10 @@ def derive(
     residue = (first - second * one / two) / two
     vanishing = {
         "limit: of a head": output - left(delta, zeta) - (u * zeta - z * delta) / (zeta * (z + n * zeta)),
-        "limit: its rate": ((u + delta / step) / (z + zeta / step) - left(delta, zeta)).together().diff(step).subs(step, 0)
+        "limit: its rate": ((u + delta / step) / (z + zeta / step) - left(delta, zeta))
+        .together()
+        .diff(step)
+        .subs(step, 0)
         - rest(u, z, delta, zeta),
         "poles: a head and two kinds of pairs": mixed - left(second, two) - residue / (one / two + t),
         "poles: none, if both kinds leave the same": residue.subs(first, one * second / two),
