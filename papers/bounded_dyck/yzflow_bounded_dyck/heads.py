@@ -69,7 +69,7 @@ def features(heads: Sequence[Layer], bags: Bags, *, link: ArrayLike | None = Non
 
 
 def _masses(heads: list[Layer], language: DyckLanguage) -> tuple[np.ndarray, np.ndarray]:
-    """delta and zeta of each kind of pair: (heads, queries, k, D, width) and (heads, queries, k, D), rows of Z scaled."""
+    """delta and zeta of each kind of pair, (heads, queries, k, D, width) and without width; rows of Z are scaled."""
     opens, closes = balance.pairs(language)
     logits = np.stack([one.Z / one.temperature for one in heads])
     weights = np.exp(logits - logits.max(axis=2, keepdims=True))
@@ -133,8 +133,8 @@ def shifted_heads(
 ) -> list[Layer]:
     """Heads with random attention, each balanced up to a constant; the constants sum to zero, and the layer is exact.
 
-    ``V_hs + v_h`` with the values of a `balance.balanced_layer` each, on shared coordinates, and ``sum_h v_h = 0``. With
-    one head v = 0. No head but a single one has (14).
+    ``V_hs + v_h`` with the values of a `balance.balanced_layer` each, on shared coordinates, and ``sum_h v_h = 0``.
+    With one head v = 0. No head but a single one has (14).
 
     Parameters
     ----------
@@ -163,7 +163,8 @@ def shifted_heads(
 def opposite_heads(
     language: DyckLanguage, width: int, rng: np.random.Generator | int | None = None
 ) -> tuple[Layer, Layer]:
-    """Two heads of equal random logits and opposite random values: neither has (11), and they gather nothing together."""
+    """Two heads of equal random logits and opposite random values: without (11) each, and together"
+    " they gather nothing."""
     states = checks.instance("language", language, DyckLanguage).n_states
     generator, width = checks.generator("rng", rng), checks.integer("width", width, minimum=1)
     Z, V = generator.normal(size=(states, states)), generator.normal(size=(states, width))
@@ -172,11 +173,11 @@ def opposite_heads(
 
 
 def stack_head(heads: Sequence[Layer], language: DyckLanguage) -> ReluNetwork:
-    """The network of `balance.exact_head` for the `features` of several heads, from the least coordinate that they leave.
+    """The network of `balance.exact_head` for the `features` of several heads, from the least coordinate there.
 
-    With w_h one over a head's normaliser, coordinates of unmatched brackets are ``sum_h w_h e^{Z_h}`` before LN, between
-    r W and W for the smallest ratio r of a head's ``e^Z V`` over unmatched brackets and START. So LN leaves r / sqrt(k D
-    + 1) of them at least.
+    With w_h one over a head's normaliser, coordinates of unmatched brackets are ``sum_h w_h e^{Z_h}`` before LN,
+    between r W and W for the smallest ratio r of a head's ``e^Z V`` over unmatched brackets and START. So LN leaves r
+    / sqrt(k D + 1) of them at least.
 
     Raises
     ------

@@ -88,7 +88,7 @@ def families() -> list[dict[str, bool]]:
 
 
 def _family(language: DyckLanguage) -> list[tuple[list[Layer], np.ndarray | None]]:
-    """Heads and links: balanced, shifted, opposite, alike in each kind of pair alone, random, with a constant too many."""
+    """Heads and links: balanced, shifted, opposite, without effect in each kind alone, random, with a constant more."""
     (plain,) = heads.shifted_heads(language, 1, 0)
     other = balance.balanced_layer(language, 5, decoder=False)
     rng, shape = np.random.default_rng(2), plain.V.shape

@@ -49,8 +49,8 @@ def best_gap(probability: ArrayLike, n_brackets: int, smoothing: float) -> np.nd
 def smoothed_head(layer: Layer, language: DyckLanguage, smoothing: float) -> ReluNetwork:
     """The network from the features of a `balance.balanced_layer` to the logits of least smoothed cross-entropy.
 
-    That of `balance.exact_head` with ``ln p_eps`` in its last layer: softmax of its outputs is the smoothed target after
-    every prefix, of any length, and no weight of that layer is above ``ln(2 k / eps)``.
+    That of `balance.exact_head` with ``ln p_eps`` in its last layer: softmax of its outputs is the smoothed target
+    after every prefix, of any length, and no weight of that layer is above ``ln(2 k / eps)``.
     """
     exact = balance.exact_head(layer, language)
     logits = np.log(smoothed(exact.weights[2].T, smoothing)).T

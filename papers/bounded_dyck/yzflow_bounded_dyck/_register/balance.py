@@ -277,11 +277,11 @@ STATEMENTS: tuple[Statement, ...] = (
     statement(
         "Appendix C.7",
         "With a residual link balance is not sufficient",
-        "In a standard GPT layer the query's own vector x_q joins what attention gathers. As attention sums to one, this "
-        "is the layer (6) with the values V_s + x_q: what is necessary is (14) for these, and a layer with (14) for V "
-        "itself is wrong at some length, unless LN projects x_q off, that is, x_q is a multiple of the all-ones vector. "
-        "With n copies of every pair its distance of two stacks falls like 1/n. The formula (49) is missing from our "
-        "text and read as LN(x_q + sum c_s V_s).",
+        "In a standard GPT layer the query's own vector x_q joins what attention gathers. As attention sums to one, "
+        "this is the layer (6) with the values V_s + x_q: what is necessary is (14) for these, and a layer with (14) "
+        "for V itself is wrong at some length, unless LN projects x_q off, that is, x_q is a multiple of the all-ones "
+        "vector. With n copies of every pair its distance of two stacks falls like 1/n. The formula (49) is missing "
+        "from our text and read as LN(x_q + sum c_s V_s).",
         r"\text{(11)}: \quad \sum_s c_s V_s = \frac{u_0}{z_0 + n\zeta} \to 0, \quad"
         r" n\,\|A_n - A_n'\| \to \frac{\|u_0 - u_0'\|}{\zeta}",
         assumptions=(assumed.MINIMAL, assumed.NO_FLOOR, assumed.TYPES, assumed.DEPTH),

@@ -19,8 +19,8 @@ STATEMENTS: tuple[Statement, ...] = (
         "Balance of several heads (not in the paper)",
         "Several heads add up, each with a softmax of its own. In a layer for two types or more that is right at every "
         "length they leave nothing together behind many pairs, in any mixture of kinds. Heads whose ratios of masses "
-        "differ are then balanced each, up to a constant in its values, and the constants cancel; heads of equal ratios "
-        "need be so together only. So neither (11) nor (14) is needed head by head. Balanced heads on shared "
+        "differ are then balanced each, up to a constant in its values, and the constants cancel; heads of equal "
+        "ratios need be so together only. So neither (11) nor (14) is needed head by head. Balanced heads on shared "
         "coordinates are exact (yzflow_bounded_dyck.heads).",
         r"P\Bigl(x_q + \sum_h \frac{\sum_p n_p\,\delta_{hp}}{\sum_p n_p\,\zeta_{hp}}\Bigr) = 0, \quad \delta_{hp} = V_o"
         r" e^{x} + V_c e^{y}, \ \zeta_{hp} = e^{x} + e^{y}",
@@ -97,8 +97,8 @@ STATEMENTS: tuple[Statement, ...] = (
         assumptions=(assumed.MINIMAL, assumed.NO_FLOOR, assumed.SMOOTHED),
         errata=(
             Remark(
-                "The footnote says that the optimum is finite again and that similar analysis could plausibly apply. It has"
-                " no formula; eps / m on every bracket, the right one too, is the usual smoothing and our reading."
+                "The footnote says that the optimum is finite again and that similar analysis could plausibly apply. It"
+                " has no formula; eps / m on every bracket, the right one too, is the usual smoothing and our reading."
             ),
         ),
         clauses=(

@@ -1,7 +1,7 @@
-r"""Appendix B.2 of Wen et al. 2023 (arXiv 2312.01429): what its theory says of several heads, which the paper leaves open.
+r"""Appendix B.2 of Wen et al. 2023 (arXiv 2312.01429): what its theory says of several heads, left open there.
 
-Heads add up, each with a softmax of its own: ``f = LN(x_q + sum_h sum_s c_hs V_hs)``, without x_q in the layer (6). At a
-query a kind of pair has the value ``delta_h = V_o e^x + V_c e^y`` and the mass ``zeta_h = e^x + e^y`` in head h.
+Heads add up, each with a softmax of its own: ``f = LN(x_q + sum_h sum_s c_hs V_hs)``, without x_q in the layer (6). At
+a query a kind of pair has the value ``delta_h = V_o e^x + V_c e^y`` and the mass ``zeta_h = e^x + e^y`` in head h.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def partner(value: sp.Expr, difference: sp.Expr) -> sp.Expr:
 
 
 def least_share(ratio: sp.Expr, others: sp.Expr) -> sp.Expr:
-    """Squared least coordinate of an unmatched bracket behind LN; ``ratio`` is that of a head's least and largest e^Z."""
+    """Squared least coordinate of an unmatched bracket behind LN, from the ratio of a head's least and largest e^Z."""
     return ratio**2 / (1 + others)
 
 
@@ -65,7 +65,7 @@ def derive(
     n, zeta, one, two = positive("n zeta zeta_1 zeta_2")
     output, step = (u + n * delta) / (z + n * zeta), sp.Symbol("epsilon", positive=True)
     value = sp.symbols("V_o V_c", real=True)
-    x, y, v, c = sp.symbols("x y v c", real=True)
+    x, y, v = sp.symbols("x y v", real=True)
     mass = sp.exp(x) + sp.exp(y)
     added = theorem1.insertion(*value, x, y)
     shifted = theorem1.insertion(recentred(value[0], v), recentred(value[1], v), x, y)
@@ -73,7 +73,7 @@ def derive(
     counts, values, logits = entries("N"), entries("V"), entries("Z")
     weight = counts[s] * sp.exp(logits[s])
     # Pairs of two kinds, one and t of them, in one head: a constant and a pole at -rho.
-    t, rho = positive("t rho")
+    t = positive("t")
     first, second = sp.symbols("delta_1 delta_2", real=True)
     mixed = (first + t * second) / (one + t * two)
     residue = (first - second * one / two) / two
@@ -117,23 +117,23 @@ def derive(
         },
         steps=(
             r"Head h gathers $(u_h + n\delta_h)/(z_h + n\zeta_h) = \delta_h/\zeta_h + O(1/n)$ behind n pairs. What all"
-            r" heads leave, $P(x_q + \sum_h \delta_h/\zeta_h)$, hides the stack if it is not zero: with $k \ge 2$ a layer"
-            r" that is right at every length has $P(x_q + \sum_h \delta_h/\zeta_h) = 0$ at each closing query of depth 1"
-            r" to $D - 1$. With one head and no link this is (14).",
+            r" heads leave, $P(x_q + \sum_h \delta_h/\zeta_h)$, hides the stack if it is not zero: with $k \ge 2$ a"
+            r" layer that is right at every length has $P(x_q + \sum_h \delta_h/\zeta_h) = 0$ at each closing query of"
+            r" depth 1 to $D - 1$. With one head and no link this is (14).",
             r"It holds for every mixture of kinds p of pairs, too: $P(x_q + \sum_h \frac{\sum_p n_p\delta_{hp}}{\sum_p"
-            r" n_p\zeta_{hp}}) = 0$. For one pair of a kind and t of another a head is $\delta_{h2}/\zeta_{h2} + r_h/(\rho_h"
-            r" + t)$ with $\rho_h = \zeta_{h1}/\zeta_{h2}$. If the $\rho_h$ are distinct, all $r_h$ vanish: at the pole of one"
-            r" head the others are finite.",
+            r" n_p\zeta_{hp}}) = 0$. For one pair of a kind and t of another a head is $\delta_{h2}/\zeta_{h2} +"
+            r" r_h/(\rho_h + t)$ with $\rho_h = \zeta_{h1}/\zeta_{h2}$. If the $\rho_h$ are distinct, all $r_h$ vanish:"
+            r" at the pole of one head the others are finite.",
             r"So heads whose ratios of masses differ have $\delta_{hp} = \zeta_{hp}v_h$ for every kind of pair, with"
             r" $P(x_q + \sum_h v_h) = 0$. Attention sums to one, so that a constant in a head's values is a constant in"
             r" what it gathers: with the values $V_s - v_h$ every such head has (14) by itself.",
             r"Heads of equal ratios are one group, of which this holds together. Two heads of equal logits and opposite"
-            r" values gather nothing, whatever pairs add in each, and whether or not (11) holds in them: beside a balanced"
-            r" head they leave a layer exact. (11) and (14) are not needed head by head.",
+            r" values gather nothing, whatever pairs add in each, and whether or not (11) holds in them: beside a"
+            r" balanced head they leave a layer exact. (11) and (14) are not needed head by head.",
             r"Enough: heads that are balanced on shared coordinates, each with its own logits and its own (11), gather"
-            r" $\sum_h w_h e^{R_h}$ at an unmatched bracket and 0 at all others, $w_h > 0$ one over the normaliser. It is"
-            r" between $rW$ and $W$, so that LN leaves at least $r/\sqrt{1 + M}$ of M other coordinates, whatever the"
-            r" length, and the network of one head reads the stack.",
+            r" $\sum_h w_h e^{R_h}$ at an unmatched bracket and 0 at all others, $w_h > 0$ one over the normaliser. It"
+            r" is between $rW$ and $W$, so that LN leaves at least $r/\sqrt{1 + M}$ of M other coordinates, whatever"
+            r" the length, and the network of one head reads the stack.",
         ),
         scope="any number of heads, pairs, states, logits and counts, one coordinate of the values; that poles force"
         " $r_h = 0$ for two and three heads here, for any number in Coq",

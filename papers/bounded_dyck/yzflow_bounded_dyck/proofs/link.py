@@ -30,7 +30,7 @@ def left(added: sp.Expr, mass: sp.Expr, own: sp.Expr) -> sp.Expr:
 
 
 def slope(own: sp.Matrix, apart: sp.Matrix, mass: sp.Expr) -> sp.Matrix:
-    """lim n (f_n - f_n'), from the query's vector, the distance u_0 - u_0' of two stacks and the mass zeta, behind P."""
+    """lim n (f_n - f_n'), from the query's vector, the distance u_0 - u_0' of two stacks and zeta, behind P."""
     size = norm(own)
     return (apart - own * (own.T * apart)[0] / size**2) / (size * mass)
 
@@ -112,12 +112,13 @@ def derive(
             "loss: more margin, less loss": (sp.diff(least_loss(one), one), "< 0"),
         },
         steps=(
-            r"$\sum_s c_s = 1$, so that $x_q + \sum_s c_s V_s = \sum_s c_s (V_s + x_q)$: the layer (49) is the layer (6)"
-            r" with the values $V_s + x_q$.",
+            r"$\sum_s c_s = 1$, so that $x_q + \sum_s c_s V_s = \sum_s c_s (V_s + x_q)$: the layer (49) is the layer"
+            r" (6) with the values $V_s + x_q$.",
             r"Theorem 1 then says what is necessary for $k \ge 2$: at each closing query of depth 1 to $D - 1$ a pair"
             r" has $P(\delta + \zeta x_q) = 0$, with $\zeta = e^{x} + e^{y}$ its mass before softmax's normaliser.",
-            r"If the layer is balanced, $\delta = 0$, this is $P x_q = 0$: the query's vector is a multiple of the ones,"
-            r" which is the paper's exception. Where it is not, balance (14) is not even compatible with being right.",
+            r"If the layer is balanced, $\delta = 0$, this is $P x_q = 0$: the query's vector is a multiple of the"
+            r" ones, which is the paper's exception. Where it is not, balance (14) is not even compatible with"
+            r" being right.",
             r"If $P x_q$ is one vector at all closing queries, the values $V_s - x$ with balanced $V$ have it.",
             r"How fast a balanced layer forgets: $A_n = u_0/(z_0 + n\zeta)$ with $n A_n \to u_0/\zeta$, and $LN(x_q +"
             r" A_n) \to LN(x_q)$, so that $n(f_n - f_n') \to (I - \hat x\hat x^T)P(u_0 - u_0')/(\zeta\|Px_q\|)$, with"

@@ -1,4 +1,4 @@
-r"""Footnote 1 of Wen et al. 2023 (arXiv 2312.01429): with label smoothing the optimum is finite, and Theorems 1 and 2 apply.
+r"""Footnote 1 of Wen et al. 2023 (arXiv 2312.01429): label smoothing makes the optimum finite, and the theorems apply.
 
 The target of a prefix is ``p_eps = (1 - eps) p + eps / m`` on m = 2k brackets. That is the mean of smoothed one-hot
 targets, since smoothing is linear.
@@ -43,7 +43,7 @@ def derive(
     apart: Claim = apart,
     small_excess: Claim = small_excess,
 ) -> Derivation:
-    """The logits of least smoothed loss, that there are none without smoothing, and what Theorem 2 has in place of tau."""
+    """The logits of least smoothed loss, that none exist without smoothing, and what Theorem 2 has in place of tau."""
     p, other, odds, share = positive("p p' s e")
     m = sp.Symbol("m", positive=True)
     eps = odds / (1 + odds)  # between 0 and 1
@@ -81,17 +81,18 @@ def derive(
         },
         steps=(
             r"The cross-entropy against $p_\epsilon$ has the slope $\alpha_j - p_{\epsilon,j}$ in the logit of bracket"
-            r" j: at $\alpha = p_\epsilon$ there is none, and it is convex. All entries are positive, so that the logits"
-            r" $\ln p_{\epsilon,j}$ are finite.",
+            r" j: at $\alpha = p_\epsilon$ there is none, and it is convex. All entries are positive, so that the"
+            r" logits $\ln p_{\epsilon,j}$ are finite.",
             r"A bracket of probability p and one that cannot come next differ by $\ln\frac{(1-\epsilon)p +"
             r" \epsilon/m}{\epsilon/m} = \ln(1 + m(1-\epsilon)p/\epsilon)$, $m = 2k$. It grows without bound as"
             r" $\epsilon \to 0$; at $\epsilon = 0$ more gap is always less loss, and no logits are best.",
             r"Smoothing is linear: $p_\epsilon - p'_\epsilon = (1-\epsilon)(p - p')$. Two last types keep different"
-            r" targets, so that Theorem 1's necessity holds as it stands; its network holds the logits $\ln p_\epsilon$ in"
-            r" place of the distributions, and attains the least loss at every length with finite weights.",
-            r"The excess of the smoothed loss is $\sum_x \pi(x) KL(p_\epsilon(x)\|T(x)) \ge \sum_x \pi(x)\|p_\epsilon(x)"
-            r" - T(x)\|^2$, as without smoothing. Outputs keep half of $(1-\epsilon)\tau$ for an excess up to"
-            r" $(1-\epsilon)^2\tau^2/(4(1/\pi_1 + 1/\pi_2))$, and Theorem 2 has $(1-\epsilon)\tau$ in place of $\tau$.",
+            r" targets, so that Theorem 1's necessity holds as it stands; its network holds the logits $\ln p_\epsilon$"
+            r" in place of the distributions, and attains the least loss at every length with finite weights.",
+            r"The excess of the smoothed loss is $\sum_x \pi(x) KL(p_\epsilon(x)\|T(x)) \ge \sum_x"
+            r" \pi(x)\|p_\epsilon(x) - T(x)\|^2$, as without smoothing. Outputs keep half of $(1-\epsilon)\tau$ for an"
+            r" excess up to $(1-\epsilon)^2\tau^2/(4(1/\pi_1 + 1/\pi_2))$, and Theorem 2 has $(1-\epsilon)\tau$"
+            r" in place of $\tau$.",
         ),
         scope="any number m of brackets, any smoothing between 0 and 1; the distance of targets written out for two"
         " entries, by linearity",

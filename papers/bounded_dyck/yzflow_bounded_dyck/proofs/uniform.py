@@ -9,7 +9,6 @@ import sympy as sp
 from theory.symbolic import Claim, Derivation
 from theory.symbolic.model import gradient, matrix, named, norm, positive, softmax
 
-
 SECOND = "the second layer is that of Theorem 1 with V_close = -V_open"
 
 
@@ -74,9 +73,10 @@ def derive(
         steps=(
             r"Uniform attention gives START the share $1/(n+1)$ and the signed count $(N_o - N_c)/(n+1)$: their ratio"
             r" is the depth, and LN keeps ratios. With its bracket from the residual link, a token knows its state.",
-            r"In the network two units a level tell whether depth m is reached: with $y = 3(x - s_{m-1})/(s_m - s_{m-1})$ and"
-            r" $s_d = d/\sqrt{1 + d^2}$ it is $relu(y - 1) - relu(y - 2)$. A unit a state is $relu([\text{token}] + [d"
-            r" \text{ reached}] - [d + 1 \text{ reached}] - 1)$: the state one-hot (19), on which the second layer acts.",
+            r"In the network two units a level tell whether depth m is reached: with $y = 3(x - s_{m-1})/(s_m -"
+            r" s_{m-1})$ and $s_d = d/\sqrt{1 + d^2}$ it is $relu(y - 1) - relu(y - 2)$. A unit a state is"
+            r" $relu([\text{token}] + [d \text{ reached}] - [d + 1 \text{ reached}] - 1)$: the state one-hot"
+            r" (19), on which the second layer acts.",
             r"Uniform attention has $x - y = 0$ in (11) for every query: Theorem 1 applies with $V_c = -V_o$.",
             r"Without START, $LN(2N) = LN(N)$: a prefix and the same prefix twice, such as one and two open brackets,"
             r" are the same to the layer, although their depths differ.",
