@@ -9,7 +9,7 @@ import itertools
 import numpy as np
 import pytest
 from meaning import SEEDS, evaluates
-from yzflow_bounded_dyck import DyckLanguage, balance, hypotheses, measures
+from yzflow_bounded_dyck import DyckLanguage, balance, heads, hypotheses, measures
 from yzflow_bounded_dyck.proofs import theorem2
 
 from dynamics import Layer
@@ -160,6 +160,68 @@ def test_balance_suffices_for_every_prefix(k, depth):
     assert widths == [2 * k * D, k * D + 1, 2 * k]
     widths = [len(weight) for weight in hypotheses.linked_head(layer, language).weights]
     assert widths == [4 * k * D + 1, 2 * k * D + k + 1, 2 * k]
+
+
+@evaluates("uniform_attention_is_enough")
+@pytest.mark.parametrize(("k", "depth"), [(1, 1), (2, 3), (3, 2)])
+def test_uniform_attention_is_enough_from_tokens(k, depth):
+    """`uniform_transformer` of Composed.v by hand: `sine`, `reaches`, `one_hot`, `second` and `head`."""
+    language, D = DyckLanguage(k, depth, 0.3), depth
+    told = np.array([[language.next_token([0] * m + [2 * i]) for m in range(D)] for i in range(k)])
+    at_depth = np.arange(D + 1) / np.sqrt(1 + np.arange(D + 1) ** 2)
+
+    def relu(x):
+        return np.maximum(0, x)
+
+    def reaches(m, x):
+        y = 3 * (x - at_depth[m - 1]) / (at_depth[m] - at_depth[m - 1])
+        return relu(y - 1) - relu(y - 2)
+
+    def one_hot(word):
+        if not word:
+            return np.eye(language.n_states)[language.start]
+        total = sum(1 if b % 2 == 0 else -1 for b in word)
+        sine = ln(np.array([1, total]) / (len(word) + 1))[1]
+        row = np.zeros(language.n_states)
+        for number, state in enumerate(language.states[:-1]):
+            d, token = state.depth, 2 * state.type + (state.kind == "close") == word[-1]
+            row[number] = relu(token + (reaches(d, sine) if d else 1) - (reaches(d + 1, sine) if d < D else 0) - 1)
+        return row
+
+    opens, closes = balance.pairs(language)
+    V = np.zeros((language.n_states, k * D + 1))
+    V[opens.ravel(), np.arange(k * D)], V[closes.ravel(), np.arange(k * D)], V[language.start, -1] = 1, -1, 1
+    for word in [[], *(list(w) for n in range(1, 7) for w in language.prefixes(n))]:
+        rows = np.array([one_hot(word[:n]) for n in range(len(word) + 1)])
+        np.testing.assert_allclose(rows[-1], np.eye(language.n_states)[language.state_sequence(word)[-1]], atol=1e-12)
+        f = 2 * ln((rows @ V).mean(axis=0))[:-1].reshape(k, D) * np.sqrt(k * D + 1)
+        h = relu(f - 1) - relu(f - 2)
+        deeper = np.append(h[:, 1:].sum(axis=0), 0)
+        found = np.tensordot(relu(h - deeper), told, 2) + relu(1 - h[:, 0].sum()) * language.next_token([])
+        np.testing.assert_allclose(found, language.next_token(word), atol=1e-12)
+
+
+@evaluates("unlike_heads_are_balanced_each")
+@pytest.mark.parametrize("seed", SEEDS)
+def test_unlike_heads_are_balanced_each(seed):
+    """Heads that leave one number c of every mixture have one quotient each; heads of one ratio need not."""
+    rng, mixtures = np.random.default_rng(seed), np.arange(1, 30)[:, None]
+    zeta, other, quotients = rng.uniform(0.5, 2, (3, 4))
+
+    def left(delta, zeta, more, other):
+        return ((delta + mixtures * more) / (zeta + mixtures * other)).sum(axis=1)
+
+    np.testing.assert_allclose(left(quotients * zeta, zeta, quotients * other, other), quotients.sum())
+    moved = quotients * other + np.array([1, -1, 0, 0])
+    assert np.ptp(left(quotients * zeta, zeta, moved, other)) > 1e-3
+    shift = np.array([1, -1]) * zeta[0]
+    same = np.array([zeta[0], zeta[0]])
+    np.testing.assert_allclose(left(same, same, same + shift, same), 2)  # one ratio: the sum is, the quotients are not
+    language = DyckLanguage(2, 3)
+    found = heads.shifted_heads(language, 3, seed)
+    constants, spread = heads.own_constants(found, language)
+    assert spread.max() < 1e-9 and np.abs(constants).max() > 0.1
+    np.testing.assert_allclose(constants.sum(axis=0), 0, atol=1e-9)
 
 
 @evaluates("balance_of_values")
