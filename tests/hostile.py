@@ -19,6 +19,7 @@ import pytest
 from driving import LONG
 from matplotlib import pyplot
 from public import in_modules, public
+from rules import RULES
 
 from dynamics import DivergenceError, IntegrationError, Limits
 from yzflow.testing import GRAMMAR, HOSTILE
@@ -248,3 +249,40 @@ class Table:
                 if LONG or name not in slow:
                     found += complaints(name, function, arguments, functions=functions)
         assert not found, f"{len(found)} calls:\n" + "\n".join(found)
+
+
+class OfCalls:
+    """Tests of the calls of a distribution, of which a class ``Test..`` is made there.
+
+    Attributes
+    ----------
+    TABLE : Table
+    REFUSED : mapping
+        Name of a call -> rows of `Refusal`.
+    OTHERWISE : set
+        Arguments, ``call(argument)``, with other rules than `rules.RULES` has for the name.
+    """
+
+    REFUSED: Mapping = {}
+    OTHERWISE: Collection = ()
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def table(cls, tmp_path_factory):
+        yield from cls.TABLE.made(tmp_path_factory.mktemp("calls"))
+
+    @pytest.mark.slow
+    def test_every_public_callable_has_a_valid_call(self, table):
+        self.TABLE.check_complete(table)
+
+    @pytest.mark.slow
+    def test_hostile_arguments_end_in_a_result_or_our_grammar(self, table):
+        self.TABLE.check(table)
+
+    def test_a_rule_holds_wherever_its_argument_is(self, table):
+        for arguments, rows in RULES.items():
+            refused_everywhere(table, arguments.split(), rows, but=self.OTHERWISE)
+
+    def test_a_bad_value_is_refused_by_its_name_the_rule_and_the_value(self, table):
+        for name, rows in self.REFUSED.items():
+            refused(*call_of(table, name), rows)

@@ -206,19 +206,6 @@ def test_the_inequalities_hold_from_the_largest_starts_that_are_proved(k, m, squ
     assert all(least[name] > 0 for name in ("N", "kappa", "excess", "kappa above 1/2", "drive")), least
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("k", "m", "square", "eta_z"),
-    [(2, 3, 1 / 3, 10.0), (4, 9, 1 / 8, 1.0)],
-)
-def test_from_the_largest_starts_that_are_proved_the_logit_falls_in_ln_t(k, m, square, eta_z):
-    """By the integrator in ln t, with other variables."""
-    share = np.sqrt(square) / (1 + np.sqrt(square))  # of one common token beside one distinct token
-    s = np.concatenate([np.linspace(-8, 30, 300), np.geomspace(31, 3000, 60)])
-    z = late_flow(s, n_classes=k, vocab_size=m, common=share, n_distinct=1, eta_z=eta_z, rtol=1e-10)["z"].values
-    assert (np.diff(z) < 0).all()
-
-
 def test_which_starts_are_proved_is_decided_exactly():
     def proved(ratio, k=2, m=4):
         return LateAttention(n_classes=k, vocab_size=m, ratio=ratio, speed=1.0).always_falls()

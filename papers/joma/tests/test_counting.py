@@ -114,6 +114,8 @@ def test_the_least_number_of_zeros_that_never_lets_it_rise(mu):
     # An entry of 1e-9 acts as zeros until the others have stopped, and rises then.
     assert below[:3] == [-1, 1, -1] and above[:2] in ([-1], [-1, 1]) and len(above) < len(below)
     assert formulas.rising_zeros([*mu, 0.0, 0.0]) == most
+    for zeros in (math.ceil(some) - 1, math.floor(some) + 1):
+        assert formulas.turns([*mu, *[0.0] * zeros]) is (zeros < some)
     assert formulas.rising_zeros(mu, [60.0])[0] == pytest.approx(some, rel=1e-6)
 
 

@@ -235,32 +235,6 @@ def test_where_it_turns(mu, turns):
     assert rises is bool(turns)
 
 
-@pytest.mark.parametrize("mu", [(2.0, 1.0), (1.5, 1.0), (2.5, 2.0, 1.0), (1.0, 0.5)])
-def test_zeros_decide_how_it_ends(mu):
-    """The rate of the entropy just below and above the number of zeros; ln(1/delta) keeps its digits at late times."""
-    mu = np.array(mu)
-    some, never = formulas.turning_zeros(mu)
-    assert 0 < some < never
-
-    def signs(zeros):
-        def rates(_, x):
-            return np.exp((mu * (1 - np.exp(-x))) ** 2 / 2)
-
-        times = np.geomspace(1e-2, 24 / math.exp(mu.min() ** 2 / 2), 3000)
-        path = scipy.integrate.solve_ivp(rates, (0, times[-1]), 0 * mu, t_eval=times, rtol=1e-11, atol=1e-13)
-        v = mu[:, None] * (1 - np.exp(-path.y))
-        u, moved = v**2 / 2, v * mu[:, None] * np.exp(-path.y) * np.exp(v**2 / 2)
-        mean = (np.exp(u) * u).sum(axis=0) / (zeros + np.exp(u).sum(axis=0))
-        return np.sign(-(np.exp(u) * (u - mean) * moved).sum(axis=0))
-
-    below, above, many = (signs(zeros) for zeros in (math.ceil(some) - 1, math.floor(some) + 1, math.ceil(never)))
-    assert below[0] == above[0] == -1 and below[-1] == 1 and above[-1] == -1
-    assert (many == -1).all()
-    # The two criteria for the end agree.
-    for zeros in (math.ceil(some) - 1, math.floor(some) + 1):
-        assert formulas.turns([*mu, *[0.0] * zeros]) is (zeros < some)
-
-
 def test_sparse_dense_and_sparse_again_in_balls():
     """Too many zeros for a rise in the end, and two proved turns."""
     mu = list(measures.SPARSE_AGAIN)

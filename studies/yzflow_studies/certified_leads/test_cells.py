@@ -51,18 +51,6 @@ def test_the_range_of_the_common_weight_holds_that_of_the_overlap():
     assert lattice.classes_of(2, 2, 0.3).overlap()[0, 1] == pytest.approx(0.3)
 
 
-def test_what_is_kept_is_not_computed_again(found, folder, monkeypatch):
-    def never(*_, **__):
-        raise AssertionError("computed again")
-
-    monkeypatch.setattr(cells, "decide_cell", never)
-    monkeypatch.setattr(certified_map, "_DEGREE", 3)
-    again = certified_map.certified_cells([SLOW, FAST], t_end=T_END, folder=folder)
-    assert again.identical(found)
-    with pytest.raises(AssertionError, match="computed again"):
-        certified_map.certified_cells([SLOW], t_end=T_END + 1, folder=folder)
-
-
 def test_open_cells_are_cut_and_keep_what_was_decided(monkeypatch):
     asked = []
 

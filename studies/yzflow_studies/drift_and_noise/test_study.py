@@ -148,17 +148,6 @@ def test_it_is_drawn(data):
     assert len(left.lines) >= 6
 
 
-def test_its_words_are_those_of_other_data(data):
-    measured = data["measured"].isel(time=slice(0, 6)).assign_attrs(batch_size=16, length=300, steps=50)
-    other = {"predicted": data["predicted"], "measured": measured}
-    figure, text = model.drift_and_noise(other), ENTRY.caption(other)
-    assert [axes.get_title() for axes in figure.axes[:2]] == ["b = 16, T = 300", "after 50 steps"]
-    assert figure.get_suptitle().endswith(r"$\eta_Z = \eta_Y/250$?")
-    assert "Here K = 9, M = 77, eta_Y = 0.5, eta_Z = 0.002. At b = 16 and T = 300 " in text
-    assert "sign after 50 steps for" in text and "after 100 steps, whatever b" in text  # the last time that is there
-    assert not [word for word in ("M = 1000", "eta_Y/1000", "b = 64", "256") if word in text]
-
-
 def test_data_for_it(monkeypatch):
     monkeypatch.setattr(model, "_SIZES", {4: (64,)})
     monkeypatch.setattr(model, "_LIMITS", (1,))

@@ -9,7 +9,7 @@ import xarray as xr
 from figure_rules import drawn
 from yzflow_bounded_dyck import DyckLanguage
 
-from yzflow_studies.dyck_embeddings.study import distances, over_pairs, random_variation, variation
+from yzflow_studies.dyck_embeddings.study import random_variation
 from yzflow_studies.dyck_variation import study
 
 NAMES = [study.BASE.name, *(setting.name for setting in study.TRAINED)]
@@ -44,26 +44,6 @@ def runs():
             )
         )
     return xr.concat(cells, "setting", join="outer").assign_coords(setting=NAMES)
-
-
-def test_mean_and_jackknife_over_pairs_leave_out_each_seed_by_hand():
-    table = distances(causal(np.random.default_rng(1), 6))
-
-    def mean(seeds):
-        return np.mean([table[i, j] for i, j in itertools.permutations(seeds, 2)])
-
-    left_out = [mean([i for i in range(6) if i != one]) for one in range(6)]
-    expected = np.sqrt(5 / 6 * np.sum((np.array(left_out) - np.mean(left_out)) ** 2))
-    np.testing.assert_allclose(over_pairs(table), [mean(range(6)), expected], rtol=1e-12)
-    np.testing.assert_allclose(over_pairs(table + 7 * np.eye(6)), over_pairs(table))
-
-
-def test_variation_is_that_of_pairs_of_maps():
-    maps = causal(np.random.default_rng(2), 4)
-    found = variation(xr.DataArray(maps, dims=("seed", "row", "position")))
-    pairs = [np.sum((one - other) ** 2) for one, other in itertools.combinations(maps, 2)]
-    np.testing.assert_allclose(found["mean"], np.mean(pairs))
-    np.testing.assert_allclose(study.attention_variation(maps), [found["mean"], found["standard_error"]])
 
 
 def test_own_baseline_is_the_mean_over_all_shuffles_of_the_rows():
@@ -136,10 +116,6 @@ def test_both_probes_hold_every_bracket_at_every_depth():
         states = language.state_sequence(probe[1:])
         assert np.array_equal(np.sort(states), np.arange(language.n_states))
     assert [int(x) for x in probes[1, 1:9]] == [0] * 4 + [1] * 4
-
-
-def test_no_two_settings_share_a_seed():
-    assert study.N_SEEDS <= study.N_BASE and study.FIRST_SEED == 4300
 
 
 def test_the_figure_draws_variations_and_claims_the_verdicts(runs):

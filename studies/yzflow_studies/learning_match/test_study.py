@@ -189,19 +189,6 @@ def test_pairs_are_learnt_and_a_construction_stays():
     assert kept["loss"].max() < 0.012 and kept["accuracy"].min() == 1
 
 
-@pytest.mark.slow
-def test_a_sweep_of_runs_goes_on_where_it_was(tmp_path):
-    options = {"sizes": (6,), "cells": ("Match3, one layer",), "seeds": 2, "steps": 25, "threads": 1}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(cells.CELLS, "Match3, one layer", cells.TrainedUnit("one layer", 3, 3, sizes=(6,)))
-        whole = cells.learning(store=tmp_path / "runs", **options)
-        patch.setattr("yzflow.sweeps.sweep._run", None)  # nothing is trained again
-        xr.testing.assert_identical(cells.learning(store=tmp_path / "runs", **options), whole)
-    assert whole["loss"].dims == ("cell", "n_tokens", "seed", "time") and whole["modulus"].item() == 23
-    first, second = whole["loss"].isel(cell=0, n_tokens=0, time=0).values
-    assert first != second
-
-
 @pytest.mark.parametrize(
     ("grid", "message"),
     [

@@ -48,16 +48,6 @@ def test_training_ends_at_the_first_look_that_meets_the_target(trained):
 
 
 @pytest.mark.slow
-def test_what_is_done_is_not_trained_again(trained, monkeypatch):
-    import yzflow_deep as deep
-
-    runs, size = trained
-    monkeypatch.setattr(deep, "train", None)
-    again = precise.trained(LANGUAGE, **size)
-    xr.testing.assert_identical(again, runs)
-
-
-@pytest.mark.slow
 def test_the_table_has_what_its_figure_and_its_report_say(trained):
     runs, size = trained
     found = precise.table(rows=[(2, 3, 2)], **size)

@@ -14,12 +14,6 @@ def errors():
     return regime.regime_map({"vocab_size": [5, 10, 300], "overlap": [0.01, 0.1]}, numbers=["Theorem 1", "Remark 1"])
 
 
-@pytest.mark.parametrize("overlap", [1e-3, 0.2, 0.9])
-def test_single_common_token_has_the_overlap_asked_for(overlap):
-    matrix = single_common_token(4, 9, overlap).overlap()
-    np.testing.assert_allclose(matrix[~np.eye(4, dtype=bool)], overlap, rtol=1e-12)
-
-
 def test_cells_without_room_for_the_classes_are_nan(errors):
     assert errors["error"].sel(vocab_size=5).isnull().all()
     assert errors["slowdown"].sel(vocab_size=5).isnull().all()

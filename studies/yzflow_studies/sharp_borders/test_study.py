@@ -7,10 +7,6 @@ from yzflow_studies.sharp_borders import study
 from yzflow_studies.sharp_borders.study import BORDERS, CLOSER, Border, Drawing, campaign
 
 
-def test_there_are_eleven_of_which_one_is_a_flow():
-    assert len(BORDERS) == 11 and [name for name, one in BORDERS.items() if one.flows] == ["Section 5"]
-
-
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.slow] if one.flows else []) for name, one in BORDERS.items()]
 )

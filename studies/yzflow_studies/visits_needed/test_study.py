@@ -46,12 +46,3 @@ def test_one_run():
     assert (early > 0).any() and np.isfinite(error).all()
     # The chance of all four classes within 40% of their mean after 243 steps is above 0.99.
     assert early[-1] < 0.4 and error[-1] < 1
-
-
-def test_it_is_drawn():
-    figure = study.visits_needed(power_law(1.5))
-    left, middle, right = figure.axes
-    assert len(left.lines) == len(middle.lines) + 1 == 2 * 3 + 2
-    assert len(right.lines) == 3 + 1
-    assert "80% quantile" in left.get_ylabel() and r"\eta_Y = 0.25$" in right.get_title()
-    assert "M = 333" in ENTRY.caption(power_law(1.5)) and "1000" not in ENTRY.caption(power_law(1.5))

@@ -53,17 +53,6 @@ def test_the_file_is_what_its_seed_draws_and_no_byte_is_another(tmp_path):
         drawing.settings(other)
 
 
-def test_each_kind_has_both_sizes_optimizers_and_texts():
-    settings = drawing.settings()
-    for kind in drawing.KINDS:
-        of = [one for one in settings if one["kind"] == kind and not one["text"]]
-        assert len(of) == drawing.KINDS[kind]
-        assert {one["size"] for one in of} == set(drawing.SIZES)
-        assert {one["optimizer"] for one in of} == ({"SGD"} if kind == "paper's" else {"SGD", "Adam"})
-    on_text = [(one["text"], one["size"], one["optimizer"]) for one in settings if one["text"]]
-    assert len(set(on_text)) == 8 and all(on_text.count(one) == 5 for one in set(on_text))
-
-
 # Populations and models
 
 

@@ -383,39 +383,6 @@ def test_contrast_is_the_mean_squared_difference_of_logits():
     assert float(loss) == pytest.approx(expected, rel=1e-9)
 
 
-@pytest.mark.parametrize(
-    "arguments, message",
-    [
-        (([[0, 1]], [[1, 2, 3]]), "`targets` must have the shape of `inputs`"),
-        (([0, 1], [1, 2]), "`inputs` must have 2 axes"),
-        (([[0, -1]], [[1, 2]]), "`inputs` must hold indices of at least 0, but got -1 at index 1"),
-        (([[0, 1]], [[[0.5, 0.4], [0.5, 0.5]]]), "`targets` must have rows that sum to one, but got 0."),
-        (([[0, 1]], [[1, 2]], [[False, False]]), "`mask` must be true somewhere"),
-        (([[0, 1]], [[1, 2]], [[1, 0]]), "`mask` must hold booleans"),
-    ],
-)
-def test_sequences_refuse(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        deep.Sequences(*arguments)
-
-
-@pytest.mark.parametrize(
-    "options, message",
-    [
-        ({"width": 6, "n_heads": 4}, "`width` must be a multiple of the 4 heads, but got 6"),
-        ({"norm": "pre"}, "`norm` must be one of 'before', 'after', 'mixture', 'none', but got 'pre'"),
-        ({"positions": "learned"}, "`max_length` must be given for learned positions"),
-        ({"max_length": 8}, "`max_length` must be left out without"),
-        ({"n_outputs": 4}, "`n_outputs` must be the 5 tokens of a tied embedding, but got 4"),
-        ({"n_layers": 0}, "`n_layers` must be at least 1, but got 0"),
-        ({"temperature": 0.0}, "`temperature` must be positive, but got 0"),
-    ],
-)
-def test_architectures_refuse(options, message):
-    with pytest.raises(ValueError, match=message):
-        Architecture(V, **options)
-
-
 # Distributions that are not installed
 
 

@@ -26,22 +26,6 @@ def test_tokens_beyond_the_vocabulary_are_refused(method):
         call([0, 0, 0, 0])
 
 
-@pytest.mark.parametrize(
-    ("option", "message"),
-    [
-        ({"learning_rate": 1e-300}, "`learning_rate` must be in the range of float32, but got 1e-300"),
-        ({"learning_rate": [0.1, 1e300]}, r"`learning_rate` must be in the range of float32, but got 1e\+300"),
-        ({"momentum": 1 - 1e-10}, "`momentum` must be below 1 in float32"),
-        ({"contrast_weight": 1e-300}, "`contrast_weight` must be in the range of float32"),
-        ({"label_smoothing": 1.0}, "`label_smoothing` must be below 1, but got 1"),
-        ({"label_smoothing": -0.1}, "`label_smoothing` must"),
-    ],
-)
-def test_rates_that_single_precision_loses_are_refused(option, message):
-    with pytest.raises(ValueError, match=message):
-        deep.train(SMALL, DATA, **{"learning_rate": 0.1, "steps": 1} | option)
-
-
 def test_a_start_beyond_single_precision_is_refused():
     layer = deep.to_layer(deep.from_layer(deep.to_layer(deep.from_layer(_layer(1.0)))))
     assert np.isfinite(layer.Z).all()

@@ -283,33 +283,6 @@ def test_divergence_of_all_runs_raises_and_of_some_is_recorded():
     assert np.isfinite(some["loss"][0]).all() and not np.isfinite(some["loss"][1, 0, -1])
 
 
-@pytest.mark.parametrize(
-    "changed, message",
-    [
-        ({"learning_rate": -1.0}, "`learning_rate` must be positive, but got -1.0"),
-        ({"learning_rate": [0.1, 0.1]}, "`learning_rate` must hold different values"),
-        ({"seeds": 0}, "`seeds` must be at least 1, but got 0"),
-        ({"optimizer": "lion"}, "`optimizer` must be one of 'sgd', 'adam', 'adamw', 'sign', but got 'lion'"),
-        ({"momentum": 1.0}, "`momentum` must be below 1"),
-        ({"dtype": "float16"}, "`dtype` must be one of"),
-        ({"contrast_weight": 1.0}, "`contrast_weight` must be positive with `contrast`, and 0 without, but got 1.0"),
-        ({"probe": [[9]]}, "`probe` must hold indices in"),
-        ({"data": None}, "`data` must be Sequences, but got None"),
-        ({"validation": [1, 2]}, r"`validation` must be Sequences, but got \[1, 2\]"),
-        ({"data": deep.Sequences([[7]], [[0]])}, "`data` must have at most the 6 tokens of the transformer, but got 8"),
-        ({"start": 3}, "`start` must be an Architecture or a Transformer, but got int"),
-        (
-            {"start": deep.Architecture(V, positions="learned", max_length=5)},
-            "`max_length` must be at least 8, the longest input, but got 5",
-        ),
-    ],
-)
-def test_bad_arguments_are_refused(changed, message):
-    arguments = {"start": ARCHITECTURE, "data": TEXT, **ARGUMENTS} | changed
-    with pytest.raises(ValueError, match=message):
-        deep.train(arguments.pop("start"), arguments.pop("data"), **arguments)
-
-
 def test_an_optimizer_that_optax_lacks_trains_no_transformer(monkeypatch):
     """One that the table of optimizers has, with a step of its own, and that of transformers has not."""
     monkeypatch.setitem(RULES, "cubes", UpdateRule(lambda optimizer, gradient, first, second, step: gradient**3))

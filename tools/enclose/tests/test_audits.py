@@ -226,18 +226,3 @@ def test_command_line(tmp_path):
     assert "true for all t <= 5 (" in CliRunner().invoke(cli.main, [*arguments, "--verbose"]).stdout
     result = CliRunner().invoke(cli.main, ["audit", "--only", "Lemma 6", "--quick", "--enclose", "--until", "-1"])
     assert result.exit_code == 2 and "`until` must be positive" in result.output
-
-
-@pytest.mark.parametrize(
-    ("value", "reached", "times", "covers"),
-    [
-        (True, 1e4, None, True),
-        (None, 800.0, None, True),
-        (None, 600.0, None, False),
-        (False, 400.0, (490.0, 500.0), True),
-        (False, 790.0, (795.0, 800.0), True),
-        (False, 600.0, (790.0, 800.0), False),  # nothing is known between 600 and 700
-    ],
-)
-def test_a_run_to_700_is_covered_where_it_is_refuted_or_proved_to_its_end(value, reached, times, covers):
-    assert Decided(value, 1e4, reached, times, "").covers(700.0) is covers

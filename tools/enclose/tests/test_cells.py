@@ -234,73 +234,6 @@ def test_the_error_holds_what_the_next_start_leaves_out():
         assert found.state[0][0].rad() == 0 and lost < found.error < lost * (1 + arb(2) ** -20)
 
 
-MISTAKES = {
-    "no defect beyond the degree": ("defect_in_settings", lambda right: lambda *a: arb(0)),
-    "a hundredth of the defect beyond the degree": ("defect_in_settings", lambda right: lambda *a: right(*a) / 100),
-    "a sixth of the defect beyond the degree": ("defect_in_settings", lambda right: lambda *a: right(*a) / 6),
-    "no defect in time": ("defect_in_time", lambda right: lambda *a: arb(2) ** -40),
-}
-
-
-@pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_bound_that_is_too_small_is_not_verified(mistake, monkeypatch):
-    name, change = MISTAKES[mistake]
-    with monkeypatch.context() as patch:
-        patch.setattr(cell_bounds.Bounds, name, change(getattr(cell_bounds.Bounds, name)))
-        found = decide_cell(SMALL, [LEAD], t_end=1.0, degree=2)[1]
-        assert found.steps and found.verify()
-    assert not found.verify()
-
-
-@pytest.mark.slow
-def test_other_mistakes_are_not_verified(monkeypatch):
-    right = decide_cell(SMALL, [LEAD], t_end=2.0, degree=2)[1]
-    assert right.verify()
-
-    def changed(place, **what):
-        steps = list(right.steps)
-        steps[place] = dataclasses.replace(steps[place], **what)
-        return dataclasses.replace(right, steps=steps)
-
-    last = right.steps[-1]
-    mirrored = [
-        [p * (-1) ** a for p, (a, _) in zip(row, basis(2, 2).exponents, strict=True)] for row in last.polynomials
-    ]
-    for wrong in (
-        changed(-1, radius=last.radius / 6),
-        changed(0, speed=right.steps[0].speed / 6),
-        changed(-1, polynomials=mirrored),  # a sensitivity of the other sign
-        changed(-1, polynomials=[[p * (1 + 0.5 * (m == 1)) for m, p in enumerate(row)] for row in last.polynomials]),
-        changed(-1, end=last.end + 1.0),
-        dataclasses.replace(right, steps=right.steps[1:]),
-        dataclasses.replace(right, cell=dataclasses.replace(SMALL, eta_z=(0.2, 0.23))),
-        dataclasses.replace(right, cell=dataclasses.replace(SMALL, common=(1.3, 1.5))),
-        dataclasses.replace(right, cell=dataclasses.replace(SMALL, eta_y=1.01)),
-    ):
-        assert not wrong.verify()
-    smaller = {
-        "grow": lambda e, d, m, h, right=cell_bounds.grow: right(e, d, m, h) / 6,
-        "log_norm": lambda *a, right=cell_bounds.log_norm: right(*a) - 6,
-    }
-    for name, mistake in smaller.items():
-        with monkeypatch.context() as patch:
-            patch.setattr(cell_bounds, name, mistake)
-            wrong = decide_cell(SMALL, [LEAD], t_end=2.0, degree=1)[1]
-        assert wrong.steps and not wrong.verify()
-
-
-def test_no_time_is_left_out_and_none_is_beyond_the_steps():
-    right = decide_cell(SMALL, [LEAD], t_end=1.0, degree=1)[1]
-    later = [dataclasses.replace(step, start=step.start + 0.125, end=step.end + 0.125) for step in right.steps[1:]]
-    assert later and not dataclasses.replace(right, steps=[right.steps[0], *later]).verify()
-    (sign,), falling = decide_cell(SMALL, [(0.0, -1.0, 1.0)], t_end=1.0, degree=1)
-    assert sign.value is False and falling.verify()
-    for time, holds in ((falling.t_reached, True), (falling.t_reached + 0.125, False), (0.0, False)):
-        (row,) = falling.decided
-        told = dataclasses.replace(falling, decided={row: dataclasses.replace(sign, time=time)})
-        assert told.verify() is holds
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_the_logarithmic_norm_is_not_below_an_eigenvalue(seed):
     rng = np.random.default_rng(seed)
@@ -316,22 +249,6 @@ def test_the_logarithmic_norm_is_not_below_an_eigenvalue(seed):
     assert largest <= mu < largest + 1.5
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"eta_z": (0.3, 0.2)}, r"`eta_z` must increase, but got \(0.3, 0.2\)"),
-        ({"common": (0.0, 0.2)}, "`common` must be positive, but got 0.0"),
-        ({"vocab_size": 1}, "`vocab_size` must be at least 2, but got 1"),
-        ({"distinct": (1.0, -1.0)}, "`distinct` must be positive, but got -1.0"),
-    ],
-)
-def test_bad_cells_are_refused(change, message):
-    with pytest.raises(ValueError, match=message):
-        dataclasses.replace(SMALL, **change)
-    with pytest.raises(ValueError, match="`claims` must have a coefficient for each logit of a class"):
-        decide_cell(SMALL, [(1.0, 0.0)], t_end=1.0)
-
-
 def test_quarters_tile_their_box():
     """Of boxes (middle, half) a side: the quarters of the quarters of [-1, 1] x [2, 6] are the 16 pieces of a grid."""
     box = ((0.0, 1.0), (4.0, 2.0))
@@ -339,18 +256,3 @@ def test_quarters_tile_their_box():
     edges = {((a - h, a + h), (b - k, b + k)) for (a, h), (b, k) in found}
     first, second = (list(itertools.pairwise(np.linspace(*ends, 5))) for ends in ((-1, 1), (2, 6)))
     assert len(found) == 16 and edges == {(x, y) for x in first for y in second}
-
-
-def test_the_error_of_a_step_holds_what_its_end_is_rounded_by():
-    """Slopes that are known to 1e-6 move the end by up to 1e-6 x length; the next step starts from its middle."""
-    step = decide_cell(SMALL, [LEAD], t_end=1.0, degree=1)[1].steps[0]
-    bounds = cell_bounds.Bounds(SMALL, 1)
-    with precision(60):
-        loose = [[p + arb_poly([0, arb(0, 1e-6)]) for p in row] for row in step.polynomials]
-        state = [[p[0] for p in row] for row in loose]
-        found = bounds.step(loose, step.length, state, arb(0), arb(1e-12), None)
-        apart = [sum((p(step.length) - end for p, end in zip(*pair, strict=True)), arb(0)) for pair in
-                 zip(loose, found.state, strict=True)]  # fmt: skip
-        assert float(found.error) >= np.linalg.norm([float(x.rad()) for x in apart] * bounds.weights)
-        least = float(step.length) * 1e-6 * np.linalg.norm(bounds.weights)
-        assert least < float(found.error) < 10 * least

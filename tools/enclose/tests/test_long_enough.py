@@ -231,25 +231,3 @@ def test_the_remainder_is_that_of_the_proof():
                 expected = proof.remainder(power, sp.sqrt(least)).evalf(40)
                 assert float(found.mid()) == pytest.approx(float(expected), rel=1e-14)
     assert mean_features.ORDER == proof.ORDER
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"decoder": "both"}, "`decoder` must"),
-        ({"logits": [0.0, 0.0]}, r"`logits` must be an array of numbers of shape \(1, 4\)"),
-        ({"logits": [[0.0, np.nan, 0.0, 0.0]]}, "`logits` must hold finite numbers"),
-        (
-            {"logits": [[0.0, -700.0, 0.0, 0.0]]},
-            "`logits` must be within 600 of the largest of their query, but got -700",
-        ),
-        ({"classes": SequenceClasses([[0.5, 0.5], [0.5, 0.5]], [0, 0], vocab_size=4)}, "linearly independent"),
-        (
-            {"classes": SequenceClasses([[0.5, 0.5], [0.4, 0.6]], [0, 0], vocab_size=4, class_weights=[0.9, 0.1])},
-            "have equal weights",
-        ),
-    ],
-)
-def test_bad_values(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        long_enough.long_enough(**{"classes": RARE, **arguments})

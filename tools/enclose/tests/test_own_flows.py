@@ -306,25 +306,6 @@ def test_what_has_no_power_series_is_refused(flow, message):
         enclose(flow, t_end=1.0)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"t_end": 0.0}, "`t_end` must be positive, but got 0.0"),
-        ({"bits": 20}, "`bits` must be at least 30, but got 20"),
-        ({"bits": 500}, "`bits` must be at most 400, but got 500"),
-        ({"start": {"y": 1.0}}, "`start` must have names among x, but got 'y'"),
-        ({"start": {"x": [1.0]}}, r"`start\['x'\]` must have the shape \(\), but got \(1,\)"),
-        ({"start": {"x": np.nan}}, r"`start\['x'\]` must be finite|`start\['x'\]` must"),
-        ({"start": 3.0}, "`start` must be a mapping of names to arrays, but got"),
-        ({"flow": 3.0}, "`flow` must have `initial`, and a method"),
-        ({"flow": Linear(np.eye(201), np.ones(201))}, "`initial` must hold at most 200 numbers, but got 201"),
-    ],
-)
-def test_bad_input_is_refused(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        enclose(**{"flow": Logistic(), "t_end": 1.0, **arguments})
-
-
 def test_balls_are_made_of_what_says_a_number():
     for value in ("0.1", [1, "2.5"], np.array([0.5]), 3):
         assert np.size(ball(value)) == np.size(value)

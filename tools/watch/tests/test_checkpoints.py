@@ -95,21 +95,6 @@ def test_a_recording_goes_on_with_later_checkpoints(tmp_path):
         watched({4: steps[5], **steps}, path=path)
 
 
-@pytest.mark.parametrize(
-    ("checkpoints", "said"),
-    [
-        ({}, "`checkpoints` must map steps to models, functions or paths"),
-        ([1], "`checkpoints` must map steps to models, functions or paths"),
-        ({-1: None}, "`checkpoints` must be at least 0"),
-        ({"1": None}, "`checkpoints` must be an integer"),
-        ({1: "nowhere"}, r"`checkpoints\[1\]` must be a folder .* or a function that makes the model, but got nowhere"),
-    ],
-)
-def test_what_is_no_checkpoint_is_refused(checkpoints, said):
-    with pytest.raises(ValueError, match=said):
-        watched(checkpoints)
-
-
 def test_a_function_that_fails_is_named_with_its_step():
     with pytest.raises(ValueError, match=r"`checkpoints\[7\]` must be a model that can be loaded, .* KeyError: 'lost'"):
         watched({1: trained(1), 7: lambda: {}["lost"]})

@@ -84,55 +84,6 @@ def test_attention_by_position_is_not_explained_by_tokens_and_moves_with_the_ord
     assert measures.moved_by_order(attention, attention, order)[0] == pytest.approx(by_hand, rel=1e-12)
 
 
-def _random_matrices(rng, size=5, width=3, next_tokens=4):
-    shapes = [(size, size), (size, width), (size, width), (size, width), (width, size), (next_tokens, size)]
-    return Matrices(*(rng.normal(size=shape) for shape in shapes), scale=1.7)
-
-
-def test_induced_rates_are_the_mean_diagonal_of_the_kernels():
-    # Another route: squared norms of the derivatives by finite differences, which are exact for what is linear.
-    rng = np.random.default_rng(3)
-    of = _random_matrices(rng)
-    names = ("embedding", "query", "key", "value", "output", "unembedding")
-    parts = {name: getattr(of, name) for name in names}
-
-    def z(p, i, j):
-        return p["embedding"][i] @ p["query"] @ (p["embedding"][j] @ p["key"]) / of.scale
-
-    def y(p, i, m):
-        return p["embedding"][i] @ p["value"] @ p["output"] @ p["unembedding"][m]
-
-    def diagonal(function, *at):
-        total = 0.0
-        for name in names:
-            for place in np.ndindex(parts[name].shape):
-                ends = []
-                for sign in (1, -1):
-                    moved = parts[name].copy()
-                    moved[place] += sign * 1e-4
-                    ends.append(function(parts | {name: moved}, *at))
-                total += ((ends[0] - ends[1]) / 2e-4) ** 2
-        return total
-
-    tokens, following = np.array([0, 2, 3]), np.array([1, 3])
-    eta_y, eta_z = induced(of, 0.3, tokens, following)
-    # A pair of one token with itself is left out: its logit has a term of both factors.
-    of_y = np.mean([diagonal(y, i, m) for i in tokens for m in following])
-    assert eta_y == pytest.approx(0.3 * of_y, rel=1e-6)
-    e, k, q = of.embedding, of.embedding @ of.key, of.embedding @ of.query
-    by_hand = [
-        (e[i] @ e[i]) * (k[j] @ k[j])
-        + (e[j] @ e[j]) * (q[i] @ q[i])
-        + ((of.query @ k[j]) ** 2).sum()
-        + ((of.key @ q[i]) ** 2).sum()
-        for i in tokens
-        for j in tokens
-    ]
-    assert eta_z == pytest.approx(0.3 * np.mean(by_hand) / of.scale**2, rel=1e-12)
-    one = [(e[0] @ e[0]) * (k[2] @ k[2]) + (e[2] @ e[2]) * (q[0] @ q[0]), ((of.query @ k[2]) ** 2).sum()]
-    assert diagonal(z, 0, 2) == pytest.approx((sum(one) + ((of.key @ q[0]) ** 2).sum()) / of.scale**2, rel=1e-6)
-
-
 def test_rates_of_orthogonal_parts_are_those_of_one_rate_on_the_original_parameters():
     """eta kappa^2 (kappa^2 + 2 v^2) and eta kappa^2 (kappa^2 (q^2 + k^2) + 2 q^2 k^2)/d, for orthogonal matrices."""
     rng = np.random.default_rng(4)

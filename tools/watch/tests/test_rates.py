@@ -102,17 +102,6 @@ def test_logits_of_the_module_are_those_of_its_matrices():
         assert float(logit(head, 1, 5)(model).detach()) == pytest.approx(z, rel=1e-12)
 
 
-def test_recorded_rates_are_those_of_a_step():
-    tokens = np.random.default_rng(0).integers(0, 6, (12, 6))
-    model = Model(heads=2)
-    data = yz.watch(model, tokens, optimizer=torch.optim.SGD(model.parameters(), lr=0.3)).recording.dataset
-    every = sorted(set(np.unique(tokens[:, :-2])))
-    mean = [induced(one, 0.3, np.array(every), data["next_token"].values) for one in
-            adapter_of(model).matrices(model, tokens[:, :-1])[0]]  # fmt: skip
-    np.testing.assert_allclose(data["eta_y"][0, 0], [one[0] for one in mean], rtol=1e-12)
-    np.testing.assert_allclose(data["eta_z"][0, 0], [one[1] for one in mean], rtol=1e-12)
-
-
 def test_rates_are_not_known_where_no_decoder_is_found():
     class Odd(Model):
         def forward(self, tokens):

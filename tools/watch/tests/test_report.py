@@ -304,20 +304,6 @@ def test_without_names_tokens_have_their_numbers():
     assert token_names(None, np.array([3])) == {3: "token 3"}
 
 
-@pytest.mark.parametrize(
-    ("names", "message"),
-    [
-        ({5: "a"}, r"`names` must have a text for token 7, .* but got an error, KeyError: 7"),
-        (["a"], r"`names` must have a text for token 5, .* IndexError"),
-        (lambda number: number, "`names` must have a text for token 5, but got 5"),
-        (3, "`names` must be a mapping, a sequence or a function from numbers to texts, or a tokenizer, but got 3"),
-    ],
-)
-def test_bad_names(names, message):
-    with pytest.raises(ValueError, match=message):
-        token_names(names, [5, 7])
-
-
 def test_panels_name_tokens_layer_and_head(recording):
     """Also where a name has a sign of mathematics, and more tokens than a legend has room for."""
     wide = Recording(recording.dataset.isel(head=[0, 0, 0], layer=[0, 0]))
@@ -341,18 +327,3 @@ def test_the_page_has_a_picture_of_each_head_that_is_asked_for(recording, tmp_pa
     text = report.page(tmp_path / "page.html", head=[0, 2]).read_text()
     assert text.count("<img") == 6 and "layer 0, head 2" in text and "head 1" not in text
     assert text.index("id='right'") < text.index("<img") < text.index("id='foreseen'") < text.index("id='assumptions'")
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"head": 3}, "`head` must"),
-        ({"layer": [0, 5]}, "`layer` must"),
-        ({"head": []}, "`head` must be a number or several"),
-        ({"head": "0"}, "`head` must"),
-    ],
-)
-def test_a_head_that_is_not_there_is_refused(recording, tmp_path, given, message):
-    with pytest.raises(ValueError, match=message):
-        WatchReport(recording).page(tmp_path / "page.html", **given)
-    assert not (tmp_path / "page.html").exists()

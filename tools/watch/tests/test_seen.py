@@ -6,9 +6,7 @@ import watched_layers as layers
 from hypothesis import given
 from hypothesis import strategies as st
 from yzflow_watch import measures, rivals
-from yzflow_watch.claimed import known_rivals
 from yzflow_watch.recording import Recording
-from yzflow_watch.report import WatchReport
 
 import yzflow as yz
 
@@ -66,24 +64,6 @@ def test_what_is_not_known_is_recorded_as_nan_and_told_once(name, tmp_path):
     again = Recording.load(tmp_path / "run.nc")  # whose predictions have the past that they were made from
     assert again.dataset.identical(data)
     np.testing.assert_array_equal(np.isnan(again.dataset["entropy"]), np.isnan(data["entropy"]))
-
-
-@pytest.mark.filterwarnings("ignore:attention on the context is not known")
-@pytest.mark.parametrize("name", BROKEN)
-def test_nothing_is_scored_of_it_and_no_rival_fails(name):
-    recording = recorded(BROKEN[name][0]).recording
-    assert recording.dataset.sizes["head"] == 2
-    for now in (4, 7):
-        happened = rivals.outcome(recording, now)
-        for quantity, values in happened.data_vars.items():
-            assert np.isnan(values.isel(head=1)).all(), quantity
-        assert happened["rises"].isel(head=0).notnull().any() and happened["sparser"].isel(head=0).notnull().all()
-    past = recording.until(7)
-    for rival in known_rivals():
-        rivals.foreseen(rival, past)
-    for one in WatchReport(recording, now=7).applies.values():
-        margins = {text: margin for text, margin in one.margins.items() if "softmax of logits by query" in text}
-        assert all(np.isnan(margin) for margin in margins.values())
 
 
 def test_a_lead_at_the_end_is_not_scored_where_it_was_not_known_at_the_step():

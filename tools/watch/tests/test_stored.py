@@ -90,11 +90,6 @@ CHANGES = {
 }  # fmt: skip
 
 
-def test_saved_and_read_again(log, tmp_path):
-    log.save(tmp_path / "run.nc")
-    assert Recording.load(tmp_path / "run.nc").dataset.identical(log.recording.dataset)
-
-
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_past_that_was_changed_afterwards_is_noticed(log, tmp_path, name):
     path = tmp_path / "run.nc"
@@ -137,6 +132,12 @@ def test_it_goes_on_with_what_was_stored(tmp_path):
         model.step(number)
         more.step()
     assert more.recording.dataset.identical(whole.recording.dataset)
+    looks |= {"path": path}
+    two_heads = {"attention": lambda model, sequences: np.repeat(layers.attention(model, sequences), 2, axis=1)}
+    wider = {"logits": lambda model, sequences: np.pad(layers.logits(model, sequences), ((0, 0), (0, 1)))}
+    for given, other in ((tokens[:10], {}), (tokens, two_heads), (tokens, wider)):
+        with pytest.raises(ValueError, match="`path` must hold a recording of the same model on the same tokens"):
+            yz.watch(model, given, **looks | other)
 
 
 def test_a_rival_that_fails_does_not_stop_a_training(monkeypatch):

@@ -149,44 +149,6 @@ def test_saved_and_read_again(inside, tmp_path):
         Recording.load(tmp_path / "run.nc")
 
 
-@pytest.mark.slow  # `test_stored` goes on with predictions besides
-def test_a_recording_goes_on_where_it_stopped(tmp_path):
-    path = tmp_path / "run.nc"
-    whole = layers.watched(layers.Trained(layers.classes_inside()), steps=6)
-    model = layers.Trained(layers.classes_inside())
-    first = layers.watched(model, steps=4, path=path)
-    tokens = layers.draw(model.classes, 24, 6000, np.random.default_rng(0))
-    looks = {"attention": layers.attention, "logits": layers.logits, "rates": model.rates, "parts": ()}
-    more = yz.watch(model, tokens, **looks, optimizer=layers.PLAIN, batch_size=100, path=path)
-    for number in (4, 5):
-        model.step(number)
-        more.step()
-    assert first.recording.steps[-1] == 4
-    assert more.report().recording.dataset.identical(whole.report().recording.dataset)
-    with pytest.raises(ValueError, match="`path` must hold a recording of the same model on the same tokens"):
-        yz.watch(model, tokens[:10], **looks, path=path)
-    two_heads = looks | {"attention": lambda model, sequences: np.repeat(layers.attention(model, sequences), 2, axis=1)}
-    wider = looks | {"logits": lambda model, sequences: np.pad(layers.logits(model, sequences), ((0, 0), (0, 1)))}
-    for other in (two_heads, wider):  # whose records would not stand beside those in the file
-        with pytest.raises(ValueError, match="`path` must hold a recording of the same model on the same tokens"):
-            yz.watch(model, tokens, **other, path=path)
-
-
-@pytest.mark.parametrize(("change", "got"), [(lambda shares: 2 * shares, "2"), (np.negative, "-")])
-def test_attention_is_shares(change, got):
-    model = layers.Trained(layers.classes_inside())
-    tokens = layers.draw(model.classes, 24, 60, np.random.default_rng(0))
-    with pytest.raises(
-        ValueError, match=f"`attention` must give shares, from zero on, that add up to one, but got {got}"
-    ):
-        yz.watch(
-            model,
-            tokens,
-            attention=lambda model, sequences: change(layers.attention(model, sequences)),
-            logits=layers.logits,
-        )
-
-
 def test_the_page_works_offline(inside, tmp_path):
     report = inside.report()
     page = report.page(tmp_path / "report.html").read_text()
@@ -195,26 +157,3 @@ def test_the_page_works_offline(inside, tmp_path):
     assert "<script" not in page and "prefers-color-scheme: dark" in page  # a statement's page, as others are
     for name, found in report.scores.items():
         assert escape(name) in page and all(f"{value:.3f}" in page for value in found.values())
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"tokens": np.zeros(5, int)}, r"`tokens` must have two rows and four columns at least, but got shape \(5,\)"),
-        ({"tokens": np.full((3, 5), -1)}, "`tokens` must not be negative, but got -1"),
-        ({"every": 0}, "`every` must be at least 1, but got 0"),
-        ({"every": "often"}, "`every` must"),
-        ({"rates": (1.0, -1.0)}, "`rates` must be two positive numbers"),
-        ({"logits": None}, "`logits` must be given where the other"),
-        ({"attention": None, "logits": None}, "`model` must be GPT-2 of Hugging Face, .* but got Trained"),
-        ({"attention": lambda model, tokens: np.zeros((2, 2))}, r"`attention` must give an array .* \(2, 2\)"),
-        ({"batch_size": 0}, "`batch_size` must be at least 1"),
-        ({"n_tokens": 0}, "`n_tokens` must be at least 1"),
-    ],
-)
-def test_bad_input(given, message):
-    model = layers.Trained(layers.classes_inside())
-    tokens = layers.draw(model.classes, 5, 20, np.random.default_rng(0))
-    options = {"tokens": tokens, "attention": layers.attention, "logits": layers.logits} | given
-    with pytest.raises(ValueError, match=message):
-        yz.watch(model, options.pop("tokens"), **options)

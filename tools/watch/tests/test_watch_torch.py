@@ -106,22 +106,6 @@ def test_training_is_the_same_to_the_bit_with_a_recorder():
     assert model.training and recorder.recording.steps.tolist() == [0, 1, 2, 3, 4, 5, 7, 9, 12]
 
 
-def test_steps_and_sequences_are_counted_where_batches_accumulate():
-    model = small()
-    recorder = yz.watch(model, TOKENS)
-    other = torch.nn.Linear(2, 2)
-    with recorder:
-        train(model, steps=6, accumulate=3)
-        step = torch.optim.SGD(other.parameters(), lr=0.1)
-        other(torch.ones(1, 2)).sum().backward()
-        step.step()  # of another model
-    facts = recorder.recording.facts
-    assert recorder.recording.steps[-1] == 6
-    assert facts["batch"] == 21 and facts["length"] == 8
-    assert facts["optimizer"]["name"] == "SGD" and facts["optimizer"]["lr"] == 0.3
-    assert recorder.recording.dataset["learning_rate"].values[-1] == 0.3
-
-
 @pytest.mark.parametrize("fused", [False, True])
 def test_a_step_that_a_scaler_skips_is_none(fused):
     model = small()
@@ -146,28 +130,6 @@ def test_mixed_precision_is_the_same_to_the_bit_and_looked_at_in_the_precision_o
     beside = train(model, watched=recorder, autocast=True)
     assert alone[0] == beside[0] != train(small())[0]
     assert all(np.array_equal(one, other) for one, other in zip(alone[1], beside[1], strict=True))
-
-
-def test_attention_is_that_of_the_module():
-    model = small()
-    model.eval()
-    context = torch.as_tensor(TOKENS[:, :-1])
-    x = model.embedding(context)
-    mask = torch.triu(torch.ones(8, 8, dtype=torch.bool), 1)
-    own = model.attention(x, x, x, attn_mask=mask, average_attn_weights=False)[1]
-    seen = adapter_of(model).on(model, TOKENS[:, :-1])
-    np.testing.assert_allclose(seen.attention[0], array(own[:, :, -1]), atol=1e-6)
-    np.testing.assert_allclose(seen.logits, array(model(context)[:, -1]), atol=1e-6)
-
-
-def test_an_encoder_of_two_layers_and_what_it_has_besides():
-    model = encoder()
-    recorder = yz.watch(model, TOKENS)
-    assert dict(recorder.recording.dataset.sizes) == {
-        "step": 1, "layer": 2, "head": 2, "next_token": 12, "token": 12
-    }  # fmt: skip
-    assert recorder.recording.facts["parts"] == ["a residual link", "LayerNorm", "a feed-forward part"]
-    assert "No theorem here applies at step 0" in recorder.report().headline
 
 
 def test_a_callback_of_the_trainer_records_what_a_with_block_does():
@@ -230,21 +192,6 @@ def test_attention_is_the_output_of_hugging_face_models(name, implementation):
     for layer, own in enumerate(out.attentions):
         np.testing.assert_allclose(seen.attention[layer], array(own[:, :, -1]), atol=1e-6)
     np.testing.assert_allclose(seen.logits, array(out.logits[:, -1]), atol=1e-5)
-
-
-def test_matrices_of_gpt2_give_its_attention_logits():
-    """Logits of a model without positions, LayerNorm and biases are x W_Q W_K^T x/sqrt(head width)."""
-    transformers = pytest.importorskip("transformers")
-    config = transformers.GPT2Config(vocab_size=12, n_embd=8, n_layer=1, n_head=2, n_positions=16, bos_token_id=0)
-    model = transformers.GPT2LMHeadModel(config)
-    layer = model.transformer.h[0].attn
-    x = torch.randn(5, 8)
-    query, key, _ = layer.c_attn(x[None]).split(8, dim=2)
-    heads = adapter_of(model).matrices(model, TOKENS[:2, :-1])[0]
-    for i, head in enumerate(heads):
-        own = query[0, :, 4 * i : 4 * i + 4] @ key[0, :, 4 * i : 4 * i + 4].T / 2
-        found = array(x) @ head.query @ (array(x) @ head.key).T / head.scale
-        np.testing.assert_allclose(found, array(own), atol=1e-5)
 
 
 def test_matrices_of_gpt_neox_give_its_queries_and_keys():
