@@ -1,7 +1,6 @@
 """Labels of verdicts, which cannot be had without their scope, and engines that know no paper."""
 
 import dataclasses
-import html
 import json
 import re
 from pathlib import Path
@@ -223,26 +222,6 @@ def test_reports_never_say_proved_without_sizes(tmp_path):
     assert BARE.search("proved.") and BARE.search("Theorem 1   proved\n") and not BARE.search("proved at K = 2, 3")
 
 
-def test_reports_name_what_a_printed_form_misses_by(tmp_path):
-    statement = at_sizes(corrected="x^2/2")
-    table = [
-        row(statement, 0.5, 0.001),
-        row(statement, 0.25, 0.02, setting="two"),
-        row(statement, 9.0, 8.0, inside=False),
-    ]
-    report = AuditReport(table, (statement,), {statement.id: (statement.prove().label,)})
-    report.to_html(tmp_path / "audit.html")
-    assert re.search(r"closed form +misses by 50% +within 2% +within 5% +fails \(by 800%\)", report.text())
-    page = re.sub(r"(<[^>]*>)+", "|", (tmp_path / "audit.html").read_text())  # its cells
-    assert "|misses by 25%|within 2%|within 5%|holds with the correction|" in page
-    assert "|printed|corrected|expected|" in page
-    forms = [one["forms"] for one in json.loads(report.json())["rows"]]
-    assert forms[1] == {"printed": "misses by 25%", "corrected": "within 2%", "expected": "within 5%"}
-    assert forms[2]["expected"] == "no claim"
-    (measured,) = [label for label in report.labels(statement) if label.trust is Trust.MEASURED]
-    assert measured.scope["error"] == 0.02 and measured.scope["settings"] == ("one", "two")
-
-
 def test_a_failure_is_the_summary_even_beside_a_proof():
     statement = at_sizes()
     report = AuditReport([row(statement, 0.2)], (statement,), {statement.id: (statement.prove().label,)})
@@ -333,28 +312,6 @@ def test_engines_name_no_paper():
     assert len(engines) >= 12
     found = {(path.name, name) for path in engines for name in names if name.lower() in path.read_text().lower()}
     assert not found
-
-
-def shown(part, statement):
-    """Whether a page's part on a statement has the text of every assumption, also of those of clauses and checks."""
-    texts = [text for held in statement.assumes.values() for text in held]
-    return all(text in part for text in texts) and ("nothing that its formula does not say" in part or bool(texts))
-
-
-@pytest.mark.slow
-def test_pages_show_what_every_statement_assumes_also_without_checks(tmp_path):
-    """Of those whose clauses and checks assume most, and of those without checks."""
-    register = sorted(statements.REGISTER.values(), key=lambda one: -len(one.assumes))
-    bare = [one for one in register if one.assumptions and not one.checks]
-    told = (*register[:6], *bare[:3], *[one for one in register if not one.assumes][:3])
-    report = AuditReport([], told, {})
-    report.to_html(tmp_path / "audit.html")
-    page = html.unescape((tmp_path / "audit.html").read_text())
-    for one in told:
-        assert shown(page.split(f"<h2>{one.id}. ")[1].split("<h2>")[0], one), one.id
-        verdict = StatementVerdict(one, report, True, 0)
-        assert shown(" ".join(verdict.text(verbose=True).split()), one) and shown(verdict.markdown(), one)
-    assert bare and not shown("Assumes: less.", bare[0])
 
 
 def test_an_assumption_says_nothing_at_levels_that_it_is_not_about():
