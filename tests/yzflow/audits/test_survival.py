@@ -382,4 +382,4 @@ def test_the_picture(flows):
     other = plain.assign(verdict=xr.full_like(plain["verdict"], Fate.REVERSED))
     three = [one.assign_coords(setting=[str(k)]) for k, one in enumerate((plain, plain, other))]
     said = entries()["survival"].caption(xr.concat(three, "setting"))
-    assert "No sign is reversed" in said and "Not drawn, and in the table: 2 settings, 1 levels." in said
+    assert "No sign is reversed" in said and "Not drawn, and in the table: 2 settings, 1 level." in said

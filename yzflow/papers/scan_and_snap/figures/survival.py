@@ -118,8 +118,8 @@ def survival(table: xr.Dataset) -> Figure:
 def claims(table: xr.Dataset) -> str:
     """Sentences on the table: options under which a statement on signs is reversed, and corrected forms that hold."""
     drawn = _drawn(table)
-    left_out = {f"{name}s": table.sizes[name] - drawn.sizes[name] for name in ("setting", "level")}
-    others = ", ".join(f"{count} {name}" for name, count in left_out.items() if count)
+    left_out = {name: table.sizes[name] - drawn.sizes[name] for name in ("setting", "level")}
+    others = ", ".join(f"{count} {name}{'s' * (count > 1)}" for name, count in left_out.items() if count)
     verdict = drawn["verdict"].values
     reversed_ = (verdict == Fate.REVERSED).any(axis=(0, 2, 3))
     names = drawn["option"].values[reversed_].tolist()
