@@ -20,7 +20,9 @@ from yzflow_bounded_dyck import (
     larger,
     loops,
     lottery,
+    models,
     networks,
+    outputs,
     pruning,
     silence,
     smoothing,
@@ -28,11 +30,14 @@ from yzflow_bounded_dyck import (
     transformers,
     widths,
 )
+from yzflow_bounded_dyck.dyck import checked_lengths
 
 # Modules whose names are no calls for users: proofs and checks, and what the engines ask of a paper.
 INNER = re.compile(
     r"\._|\.(proofs|measures|measures_of_heads|measures_of_pruning|measures_of_widths|statements|bounds|bounds_on_inputs|values|settings|tasks|training|views|panel|questions)\b"
 )
+# What a model of the reader raises is not ours.
+FUNCTIONS = {"model", "sums", "scores"}
 EXEMPT = {
     hostile.RAISED: {"languages.Language"},
     hostile.OURS: {"pruned.Fit"},
@@ -54,6 +59,8 @@ EXEMPT = {
         "loops.Known",
         "approximate.FromLoss",
         "approximate.Reach",
+        "outputs.Examination",
+        "outputs.Reach",
         "pruned.PrunedPart",
         "lottery.PrunedTransformer",
         "pruning.Pruned",
@@ -279,7 +286,27 @@ def _from_tokens():
     }  # fmt: skip
 
 
+def _guess(prefixes):
+    return np.zeros((len(prefixes), 2))
+
+
+def _models():
+    dyck = DyckLanguage(1, 2)
+    model = models.of(_guess, dyck, sums=_guess)
+    settings = dict(kind="logits", one=False, tokens=[0, 1], start=2, longest=50, sums=_guess)
+    asked = dict(prefixes=[[0], [0, 1]])
+    return {
+        "dyck.checked_lengths": (checked_lengths, dict(min_length=1, max_length=2, kind="prefix")),
+        "models.Model": (models.Model, vars(model)),
+        **{f"models.Model.{name}": (getattr(model, name), asked)
+           for name in ("distribution", "log_distribution", "sums_before_norm")},
+        "outputs.Examination.reach": (outputs.examine(model, lengths=[2], n=2).reach, dict(share=0.9)),
+        "models.of": (models.of, dict(model=_guess, language=dyck) | settings),
+        "outputs.examine": (outputs.examine, dict(model=model, lengths=[2], n=2, pairs=[1], stacks=2, rng=0)),
+    }  # fmt: skip
+
+
 def calls():
     """Name -> (callable, arguments); made anew, so that no call sees another's objects."""
-    groups = (_languages, _automata, _transformers, _layers, _heads, _networks, _widths, _from_tokens)
+    groups = (_languages, _automata, _transformers, _layers, _heads, _networks, _widths, _from_tokens, _models)
     return {name: call for group in groups for name, call in group().items()}

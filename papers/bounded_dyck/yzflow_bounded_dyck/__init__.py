@@ -1,10 +1,10 @@
 """Bounded Dyck languages and balance: Wen, Li, Liu, Risteski (NeurIPS 2023), arXiv 2312.01429.
 
-`dyck` is the language, `languages` and `loops` are about others. `from_tokens` is an exact transformer. `balance`,
-`silence`, `approximate`, `hypotheses`, `heads`, `smoothing` and `gpt` are Theorems 1 and 2 on layers, `pruning`,
-`lottery`, `bounds`, `widths`, `interpolating`, `subset_law`, `larger` and `transformers` Theorem 3 on random networks.
-`training`, `settings` and `tasks` train layers. `statements`, `proofs` and `measures` state, prove and check the
-claims; `views`, `panel` and `questions` show it on pages.
+`dyck` is the language, `languages` and `loops` are about others. `from_tokens` is an exact transformer; `models` and
+`outputs` measure any other model. `balance`, `silence`, `approximate`, `hypotheses`, `heads`, `smoothing` and `gpt` are
+Theorems 1 and 2 on layers, `pruning`, `lottery`, `bounds`, `widths`, `interpolating`, `subset_law`, `larger` and
+`transformers` Theorem 3 on random networks. `training`, `settings` and `tasks` train layers. `statements`, `proofs` and
+`measures` state, prove and check the claims; `views`, `panel` and `questions` show it on pages.
 """
 
 import lazy_loader

@@ -9,7 +9,9 @@ from . import languages as languages
 from . import larger as larger
 from . import loops as loops
 from . import lottery as lottery
+from . import models as models
 from . import networks as networks
+from . import outputs as outputs
 from . import pruning as pruning
 from . import silence as silence
 from . import smoothing as smoothing
