@@ -145,6 +145,22 @@ def test_functions_that_cannot_be_asked(answer, rule):
         models.of(answer, LANGUAGE)
 
 
+def test_tokens_of_the_model_are_fed_and_are_its_columns():
+    scores = np.log(np.arange(1.0, 8.0))
+    seen = []
+
+    def ask(tokens):
+        seen.append(tokens)
+        return np.tile(scores, (len(tokens), 1))
+
+    model = models.of(ask, LANGUAGE, tokens=[6, 1, 3, 2], start=0)
+    weights = np.array([7, 2, 4, 3])  # exp of the scores at 6, 1, 3, 2
+    np.testing.assert_allclose(model.distribution(["([]"]), [weights / weights.sum()])
+    assert seen[-1].tolist() == [[0, 6, 3, 2]]
+    shifted = models.of(lambda tokens: scores[:4] + 0 * tokens[:, :1], LANGUAGE, tokens=[1, 2, 3, 4])
+    np.testing.assert_allclose(shifted.distribution(["("]), [np.arange(1, 5) / 10])  # the brackets in order
+
+
 def test_prefixes_that_cannot_be_asked():
     model = models.of(lambda rows: np.zeros((len(rows), 4)), LANGUAGE, longest=4)
     with pytest.raises(ValueError, match="at most 4 brackets, the most that the model reads, but got 5"):
