@@ -34,7 +34,7 @@ from yzflow_bounded_dyck.dyck import checked_lengths
 
 # Modules whose names are no calls for users: proofs and checks, and what the engines ask of a paper.
 INNER = re.compile(
-    r"\._|\.(proofs|measures|measures_of_heads|measures_of_pruning|measures_of_widths|statements|bounds|bounds_on_inputs|values|settings|tasks|training|views|panel|questions)\b"
+    r"\._|\.(proofs|measures|measures_of_heads|measures_of_models|measures_of_pruning|measures_of_widths|statements|bounds|bounds_on_inputs|values|settings|tasks|training|views|panel|questions)\b"
 )
 # What a model of the reader raises is not ours.
 FUNCTIONS = {"model", "sums", "scores"}
@@ -280,6 +280,7 @@ def _from_tokens():
         "from_tokens.Part": (from_tokens.Part, vars(model.parts[0])),
         "from_tokens.TokenTransformer": (from_tokens.TokenTransformer, vars(model)),
         "from_tokens.TokenTransformer.__call__": (model, dict(prefix=[0, 1])),
+        "from_tokens.TokenTransformer.stream": (model.stream, dict(prefix=[0, 1], parts=2)),
         "from_tokens.TokenTransformer.distribution": (model.distribution, dict(prefix=[0, 1])),
         "from_tokens.token_transformer": (from_tokens.token_transformer, dict(
             language=DyckLanguage(1, 2), rng=0, scale=1.0, sharpness=0.0, low=800.0)),

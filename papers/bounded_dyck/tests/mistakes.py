@@ -4,10 +4,12 @@ import sympy as sp
 from yzflow_bounded_dyck.proofs import (
     cross_entropy,
     encodings,
+    from_tokens,
     heads,
     larger,
     link,
     lottery,
+    outputs,
     silence,
     smoothing,
     stack,
@@ -321,4 +323,52 @@ MISTAKES = {
         {"few": lambda n, accuracy: 2**n * accuracy},
         "few",
     ),
+    "from tokens: the signed count as it is": (from_tokens, {"seen": lambda depth: depth}, "depth: the signed count"),
+    "from tokens: a coordinate that is the same at all depths": (
+        from_tokens,
+        {"seen": lambda depth: sp.Integer(1)},
+        "depth: deeper is more",
+    ),
+    "from tokens: a ramp that is half way at the depth": (
+        from_tokens,
+        {"step": lambda x, below, at: from_tokens.step(x, below, at + (at - below))},
+        "step: from the depth on",
+    ),
+    "from tokens: a ramp that starts below": (
+        from_tokens,
+        {"step": lambda x, below, at: sp.Max(0, 3 * (x - below) / (at - below) + 1) - sp.Max(0, x - at)},
+        "step: up to the depth before",
+    ),
+    "from tokens: a state at every depth that is reached": (
+        from_tokens,
+        {"state": lambda bracket, reached, deeper: sp.Max(0, bracket + reached - 1)},
+        "state: its bracket, deeper",
+    ),
+    "from tokens: a state of every bracket": (
+        from_tokens,
+        {"state": lambda bracket, reached, deeper: sp.Max(0, reached - deeper)},
+        "state: another bracket at its depth",
+    ),
+    "from tokens: a gap without the probability": (
+        from_tokens,
+        {"gap": lambda low, least: low},
+        "logits: the least gap",
+    ),
+    "from tokens: softmax without its normaliser": (
+        from_tokens,
+        {"lost": lambda m, low: m * sp.exp(-low)},
+        "softmax: what",
+    ),
+    "outputs: an error of the whole change": (
+        outputs,
+        {"least": lambda change: change},
+        "the mean of two errors, for a",
+    ),
+    "outputs: a third of the change": (outputs, {"least": lambda change: change / 3}, "attained"),
+    "outputs: stacks whose outputs are apart": (
+        outputs,
+        {"least_apart": lambda separation, apart: separation / 2},
+        "the mean of two errors, for stacks",
+    ),
+    "outputs: exact ones q apart": (outputs, {"separation": lambda q: q}, "stacks apart"),
 }

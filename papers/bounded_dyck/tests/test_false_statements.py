@@ -15,18 +15,23 @@ from yzflow_bounded_dyck import (
     approximate,
     balance,
     bounds,
+    from_tokens,
     gpt,
     hypotheses,
     larger,
     lottery,
     measures,
+    measures_of_models,
     measures_of_pruning,
+    outputs,
     silence,
     subset_law,
     transformers,
 )
 from yzflow_bounded_dyck.networks import ReluNetwork
 from yzflow_bounded_dyck.proofs import cross_entropy, theorem2
+from yzflow_bounded_dyck.proofs import from_tokens as of_tokens
+from yzflow_bounded_dyck.proofs import outputs as of_outputs
 from yzflow_bounded_dyck.settings import DyckSetting, settings
 
 from dynamics import Layer
@@ -81,6 +86,13 @@ def other_attention(right):
 def shuffled(network):
     rng = np.random.default_rng(5)
     return ReluNetwork(tuple(rng.permuted(weight) for weight in network.weights), network.biases)
+
+
+def tilted(model):
+    """The transformer from tokens with values of closed brackets that do not balance."""
+    second = model.parts[2]
+    value = second.value * np.where(second.value < 0, 1.2, 1)
+    return replace(model, parts=(*model.parts[:2], replace(second, value=value), model.parts[3]))
 
 
 def times(factor):
@@ -184,6 +196,48 @@ CHECKS = {
         lambda right: lambda wanted, sizes, rng: right(wanted, sizes[::2], rng)),
     "Corollary 3: two layers that differ": ("Corollary 3", 1, lottery, "indistinguishable_transformers",
         lambda right: lambda one, other, random, layer: right(one, other, random, 3 - layer)),
+    "from tokens: states of the depth before the bracket": (
+        "Transformer from tokens",
+        0,
+        from_tokens,
+        "_steps",
+        lambda right: lambda width, sine, step, depth: right(width, sine, step[::-1], depth),
+    ),
+    "from tokens: an unbalanced second attention": (
+        "Transformer from tokens",
+        1,
+        from_tokens,
+        "_built",
+        lambda right: lambda language, layer, low: tilted(right(language, layer, low)),
+    ),
+    "from tokens: a gap of q alone": (
+        "Transformer from tokens",
+        2,
+        of_tokens,
+        "gap",
+        lambda right: lambda low, least: right(low, 2 * least),
+    ),
+    "from tokens: softmax without its normaliser": (
+        "Transformer from tokens",
+        3,
+        of_tokens,
+        "lost",
+        lambda right: lambda m, low: m * np.exp(-low),
+    ),
+    "outputs: an error of the whole change": (
+        "Pairs in outputs",
+        1,
+        of_outputs,
+        "least_apart",
+        lambda right: lambda separation, apart: separation - apart,
+    ),
+    "outputs: twice the distance of stacks": (
+        "Pairs in outputs",
+        1,
+        outputs,
+        "_variation",
+        times(2),
+    ),
     "values: random vectors": ("Balance of values", 0, balance, "balancing_values",
         lambda right: lambda Z, language: np.random.default_rng(5).normal(size=right(Z, language).shape)),
 }  # fmt: skip
@@ -215,6 +269,15 @@ def test_a_false_statement_fails_its_check(name, monkeypatch):
         kept.cache_clear()
     monkeypatch.setattr(module, attribute, wrap(getattr(module, attribute)))
     assert verdict.__wrapped__(number, index) is Verdict.FAILS
+
+
+@pytest.mark.parametrize("level", ["full flow", "SGD"])
+def test_more_than_half_of_a_change_is_no_bound_of_a_trained_layers_error(level, monkeypatch):
+    """The layer that training finds has errors near the bound: the whole change exceeds them."""
+    runs = Simulations(SETTING, seed=0)
+    assert measures_of_models.error_from_pairs(runs, level) == 0
+    monkeypatch.setattr(of_outputs, "least", times(3)(of_outputs.least))
+    assert measures_of_models.error_from_pairs(runs, level) > 0.1
 
 
 def test_theorem_1_stands_as_printed_behind_the_link_of_6():

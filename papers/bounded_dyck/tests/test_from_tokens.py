@@ -1,9 +1,13 @@
 """The exact transformer from tokens against the language, a parser written here, PyTorch and `tools/deep`."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from yzflow_bounded_dyck import DyckLanguage
 from yzflow_bounded_dyck.from_tokens import token_transformer
+
+from dynamics import Layer
 
 FORMS = {"balanced": {}, "uniform": {"scale": 0.0}, "stack-like": {"scale": 0.0, "sharpness": 2.0}}
 
@@ -81,3 +85,66 @@ def test_tools_deep_has_the_same_logits():
     with jax.enable_x64(True):
         found = np.asarray(model.to_deep()(np.append(4, prefix)))
     np.testing.assert_allclose(found, model(prefix), atol=1e-7)
+
+
+@pytest.mark.parametrize("q", [0.2, 0.5, 0.8])
+@pytest.mark.parametrize(("k", "D"), [(1, 1), (1, 3), (2, 1), (2, 3), (3, 2)])
+def test_the_gap_is_the_least_between_a_possible_and_an_impossible_bracket(k, D, q):
+    """Over all short prefixes. With one type, brackets are impossible at depths 0 and D only."""
+    model = token_transformer(DyckLanguage(k, D, q), 0, low=9.0)
+    gaps = []
+    for prefix in model.language.prefixes(5):
+        for logits, target in zip(model(prefix), parsed(prefix, k, D, q), strict=True):
+            gaps += [one - other for one in logits[target > 0] for other in logits[target == 0]]
+    assert min(gaps) == pytest.approx(model.gap, abs=1e-9)
+
+
+def test_prefixes_outside_of_the_language_are_refused_with_the_reason():
+    model = token_transformer(DyckLanguage(2, 2), 0)
+    np.testing.assert_array_equal(model("([]"), model([0, 2, 3]))
+    for prefix, rule in {
+        "(]": r"close '\(' before any other, but got '\]' at position 1",
+        ")": "open a bracket before it closes one",
+        "(((": "be no deeper than 2",
+    }.items():
+        with pytest.raises(ValueError, match=f"`prefix` must {rule}"):
+            model(prefix)
+    with pytest.raises(ValueError, match="`parts` must be at most 4"):
+        model.stream("()", parts=5)
+
+
+def test_transformers_by_hand_are_checked_and_have_no_gap_that_is_not_theirs():
+    model = token_transformer(DyckLanguage(2, 2), 0)
+    assert replace(model).gap == model.gap
+    with pytest.raises(ValueError, match="read-only"):
+        model.decoder[0] = 1
+    first, *others = model.parts
+    wider = replace(first, up=np.hstack([first.up] * 2), bias=np.tile(first.bias, 2), down=np.vstack([first.down] * 2))
+    for more, rule in {
+        "embedding": (2 * model.embedding, "`embedding` must be what `token_transformer` makes"),
+        "decoder": (model.decoder + 1, "`decoder` must be what"),
+        "parts": ((wider, *others), r"`parts\[0\].up` must be what"),
+        "low": (5.0, "`decoder` must be what"),
+    }.items():
+        with pytest.raises(ValueError, match=rule[1]):
+            replace(model, **{more: rule[0]}).gap  # noqa: B018
+    with pytest.raises(ValueError, match="`parts` must be 4, as"):
+        replace(model, parts=(*model.parts, first)).gap  # noqa: B018
+    for name, value, rule in [
+        ("embedding", model.embedding[:-1], "have the shape"),
+        ("decoder", model.decoder * np.nan, "hold finite numbers"),
+        ("parts", (), "hold at least one `Part`"),
+        ("parts", (first, token_transformer(DyckLanguage(2, 3), 0).parts[1]), "have the width of the first"),
+        ("low", 0.0, "be positive"),
+        ("language", 3, "be a DyckLanguage"),
+        ("second", None, "be a Layer"),
+    ]:
+        with pytest.raises(ValueError, match=rf"`{name}.*` must {rule}"):
+            replace(model, **{name: value})
+    with pytest.raises(ValueError, match="`down` must have the shape"):
+        replace(first, down=first.down[:-1])
+    unbalanced = replace(
+        model, second=Layer(*(np.random.default_rng(0).normal(size=s) for s in ((9, 9), (5, 4), (9, 5))))
+    )
+    with pytest.raises(ValueError, match="`layer` must be exactly balanced"):
+        unbalanced.gap  # noqa: B018

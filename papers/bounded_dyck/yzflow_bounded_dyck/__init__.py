@@ -20,6 +20,7 @@ PAPER = Paper(
     levels=later("yzflow_bounded_dyck.statements:LEVELS"),
     statements=later("yzflow_bounded_dyck.statements:STATEMENTS"),
     settings=later("yzflow_bounded_dyck.settings:settings"),
+    own=later("yzflow_bounded_dyck.settings:own"),
     columns=later("yzflow_bounded_dyck.statements:COLUMNS"),
     proofs=later("yzflow_bounded_dyck.proofs:derive"),
     tasks=later("yzflow_bounded_dyck.tasks:TASKS"),

@@ -21,6 +21,8 @@ from dynamics import Layer
 from dynamics.support import checks, distributions
 from yzflow_bounded_dyck import DyckLanguage, balance
 
+_FIELDS = ("merged", "value", "output", "up", "bias", "down")
+
 
 @dataclass(frozen=True, eq=False)
 class Part:
@@ -39,6 +41,13 @@ class Part:
     up: np.ndarray
     bias: np.ndarray
     down: np.ndarray
+
+    def __post_init__(self) -> None:
+        merged, bias = (checks.finite_array(*pair) for pair in (("merged", self.merged), ("bias", self.bias)))
+        width, units = merged.shape[0] if merged.ndim else 0, bias.size
+        square = dict.fromkeys(("merged", "value", "output"), (width, width))
+        shapes = square | {"up": (width, units), "bias": (units,), "down": (units, width)}
+        _kept(self, shapes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,21 +75,45 @@ class TokenTransformer:
     decoder: np.ndarray
     low: float
 
+    def __post_init__(self) -> None:
+        checks.instance("language", self.language, DyckLanguage)
+        checks.instance("second", self.second, Layer)
+        rule = "hold at least one `Part`"
+        parts = tuple(checks.instance("parts", one, Part) for one in checks.listed("parts", self.parts, rule))
+        if not parts:
+            raise checks.reject("parts", rule, "none")
+        width = len(parts[0].merged)
+        for number, part in enumerate(parts):
+            if len(part.merged) != width:
+                raise checks.reject(f"parts[{number}]", f"have the width of the first, {width}", len(part.merged))
+        brackets = self.language.n_brackets
+        _kept(self, {"embedding": (brackets + 1, width), "decoder": (width, brackets)})
+        vars(self).update(parts=parts, low=checks.positive("low", self.low))
+
     def __call__(self, prefix: ArrayLike) -> np.ndarray:
-        """Logits after START and after each bracket: (length + 1, 2 k)."""
-        brackets = checks.index_array("prefix", prefix, upper=self.language.n_brackets)
+        """Logits after START and after each bracket: (length + 1, 2 k).
+
+        ValueError for a sequence that is no prefix of the language, by its first bracket that does not fit.
+        """
+        return self.stream(prefix) @ self.decoder
+
+    def stream(self, prefix: ArrayLike, *, parts: int | None = None) -> np.ndarray:
+        """The residual stream after START and each bracket: (length + 1, width); behind the first ``parts``, or all."""
+        brackets = self.language.encode(prefix)
+        most = len(self.parts)
+        chosen = most if parts is None else checks.integer("parts", parts, minimum=0, maximum=most)
         size = brackets.size + 1
         checks.fits_in_memory("prefix", 4 * 8 * size**2, "attend to it")
         x = self.embedding[np.append(self.language.n_brackets, brackets)]
         seen = np.tri(size, dtype=bool)
-        for part in self.parts:
+        for part in self.parts[:chosen]:
             if part.value.any():
                 logits = np.where(seen, x @ part.merged @ x.T, -np.inf)
                 gathered = scipy.special.softmax(logits, axis=1) @ (x @ part.value)
                 norm = np.linalg.norm(gathered, axis=1, keepdims=True)
                 x = x + gathered / np.where(norm > 0, norm, 1) @ part.output
             x = x + np.maximum(x @ part.up + part.bias, 0) @ part.down
-        return x @ self.decoder
+        return x
 
     def distribution(self, prefix: ArrayLike) -> np.ndarray:
         """Softmax of the logits: (length + 1, 2 k)."""
@@ -91,12 +124,24 @@ class TokenTransformer:
     def gap(self) -> float:
         """Least difference of the logits of a possible and an impossible bracket, in exact arithmetic.
 
-        ``low + ln min p`` over the positive probabilities of (3): 1/k; q/k and 1 - q for D >= 2. It does not depend on
-        the length.
+        ``low + ln min p``, whatever the length, over prefixes after which some bracket is impossible (3): 1/k if k or D
+        is 1, else the lesser of q/k and 1 - q. ValueError for weights that are not those of `token_transformer`, of
+        which no gap is known.
         """
+        self._as_built()
         k, q = self.language.n_types, self.language.open_probability
-        least = [1 / k] if self.language.max_depth == 1 else [1 / k, q / k, 1 - q]
-        return float(self.low + np.log(min(least)))
+        least = 1 / k if min(k, self.language.max_depth) == 1 else min(q / k, 1 - q)
+        return float(self.low + np.log(least))
+
+    def _as_built(self) -> None:
+        """Refuses weights that `token_transformer` does not make of this language, second layer and ``low``."""
+        built = _built(self.language, self.second, self.low)
+        for name, mine, other in zip(_NAMES, _arrays(self), _arrays(built), strict=False):
+            if not np.array_equal(mine, other):
+                rule = "be what `token_transformer` makes of its language, its second layer and `low`"
+                raise checks.reject(name, rule, "other weights")
+        if len(self.parts) != len(built.parts):
+            raise checks.reject("parts", f"be {len(built.parts)}, as `token_transformer` makes them", len(self.parts))
 
     def to_deep(self) -> Any:
         """The same weights as a `yzflow_deep.Transformer`, in float64 where jax allows it.
@@ -166,6 +211,11 @@ def token_transformer(
         Z = np.array(layer.Z)
         Z[:, :-1] += sharpness * (state[:, None] == level)
         layer = Layer(Z, layer.Y, layer.V)
+    return _built(language, layer, low)
+
+
+def _built(language: DyckLanguage, layer: Layer, low: float) -> TokenTransformer:
+    """The weights around a balanced second attention; ValueError if it is not balanced."""
     k, D, states, pairs = language.n_types, language.max_depth, language.n_states, language.n_types * language.max_depth
     sizes = [2 * k + 1, 1, D, states, pairs + 1, pairs, pairs + 1]
     width = sum(sizes)
@@ -190,6 +240,23 @@ def token_transformer(
     decoder[top] = np.where(chances > 0, np.log(np.where(chances > 0, chances, 1)), -low)
     embedding = np.eye(2 * k + 1, width)
     return TokenTransformer(language, layer, embedding, (first, silent, second, final), decoder, low)
+
+
+_NAMES = ("embedding", "decoder", *(f"parts[{number}].{name}" for number in range(4) for name in _FIELDS))
+
+
+def _arrays(model: TokenTransformer) -> list[np.ndarray]:
+    """All weights, in the order of `_NAMES`."""
+    return [model.embedding, model.decoder, *(vars(part)[name] for part in model.parts for name in _FIELDS)]
+
+
+def _kept(owner: Any, shapes: dict[str, tuple[int, ...]]) -> None:
+    """Copies of an object's arrays, read-only; ValueError for another shape, and for numbers that are not finite."""
+    for name, shape in shapes.items():
+        array = checks.finite_array(name, vars(owner)[name])
+        if array.shape != shape:
+            raise checks.reject(name, f"have the shape {shape}", f"shape {array.shape}")
+        vars(owner)[name] = checks.read_only(array)
 
 
 def _weights_of(model: Any) -> list[Any]:

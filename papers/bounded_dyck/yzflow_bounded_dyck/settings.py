@@ -9,7 +9,9 @@ import numpy as np
 
 from dynamics import Layer, Trajectory, gradient_flow, sgd
 from dynamics.support import checks
+from yzflow.audits.case import OwnCase
 from yzflow_bounded_dyck import DyckLanguage
+from yzflow_bounded_dyck.models import Model
 
 PAPER = "Bounded Dyck"
 
@@ -68,6 +70,77 @@ class DyckSetting:
             sizes: dict[str, Any] = {"batch_size": 256, "length": None, "record_every": max(1, steps // 10)}
             return sgd(bags, **rates, steps=steps, momentum=0.0, **sizes, seed=seed)
         return gradient_flow(bags, **rates, t_end=self.t_end, n_times=11, rtol=1e-6)
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """A model of a reader in place of a simulation.
+
+    Attributes
+    ----------
+    model : Model
+    """
+
+    model: Model
+
+    @property
+    def final(self) -> Layer:
+        """The layer, where the model is one; ValueError for other models."""
+        if self.model.layer is None:
+            rule = "be a `dynamics.Layer` over states for this check, which reads its sums before LN"
+            raise checks.reject("data", rule, repr(self.model))
+        return self.model.layer
+
+
+@dataclass(frozen=True, eq=False)
+class OwnSetting:
+    """The setting of a model that a reader gives to `yzflow.check`, with the attributes of `DyckSetting`."""
+
+    name: str
+    model: Model
+    max_length: int = 6
+    uniform: bool = False
+
+    @property
+    def language(self) -> DyckLanguage:
+        """The model's language."""
+        return self.model.language
+
+    @property
+    def encodings(self) -> np.ndarray:
+        """One-hot (19), which layers over states have."""
+        return np.eye(self.language.n_states)
+
+    def simulate(self, level: str, *, seed: int) -> Given:
+        """The model as it is given, whatever the seed."""
+        checks.one_of("level", level, ("SGD",))
+        return Given(self.model)
+
+
+def own(
+    *,
+    data: Model,
+    eta_y: float | None = None,
+    eta_z: float | None = None,
+    t_end: float | None = None,
+    optimizer: Any = None,
+    objective: Any = None,
+) -> OwnCase:
+    """The setting of a reader's model, for ``yzflow.check(.., data=model)``; its training is not asked.
+
+    Parameters
+    ----------
+    data : Model
+        As `models.of` makes it.
+    eta_y, eta_z, t_end, optimizer, objective
+        To be left out: nothing is trained.
+    """
+    checks.instance("data", data, Model, rule="be a model that `yzflow_bounded_dyck.models.of` makes")
+    given = {"eta_y": eta_y, "eta_z": eta_z, "t_end": t_end, "optimizer": optimizer, "objective": objective}
+    for name, value in given.items():
+        if value is not None:
+            raise checks.reject(name, "be left out for a model that is trained already", checks.brief(value))
+    return OwnCase(OwnSetting(f"your own: {data.name} on {data.language!r}", data), ("SGD",))
 
 
 def settings(*, quick: bool) -> list[DyckSetting]:

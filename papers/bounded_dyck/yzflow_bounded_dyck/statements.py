@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from yzflow_bounded_dyck._register import approximate, balance, heads, pruning
+from yzflow_bounded_dyck._register import approximate, balance, heads, models, pruning
 from yzflow_bounded_dyck._register.common import COLUMNS, LEVELS
 
 __all__ = ["COLUMNS", "LEVELS", "NOT_EXAMINED", "STATEMENTS"]
@@ -19,4 +19,5 @@ STATEMENTS = (
     *pruning.STATEMENTS,
     *balance.ATTENTION,
     *heads.STATEMENTS,
+    *models.STATEMENTS,
 )
