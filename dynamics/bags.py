@@ -287,6 +287,30 @@ class Bags(Frozen):
         first = np.unique(owner, return_index=True)[1]
         return self._take(first, np.bincount(owner, weights=self.weight))
 
+    def pairs(self) -> Bags:
+        """The same bags with a next token of its own for each (query, next token) that occurs.
+
+        Scan and Snap's classes have one query for each next token; those of a text have several. Pairs are numbered by
+        query, then by next token; next tokens that never occur follow, as many as there were.
+
+        Raises
+        ------
+        ValueError
+            If targets are distributions.
+        """
+        if not self.hard:
+            raise checks.reject("target", "be a next token each", "distributions over them")
+        occurs, target = np.unique(np.stack([self.query, self.target]), axis=1, return_inverse=True)
+        size = self.vocab_size - np.unique(self.target).size + occurs.shape[1]
+        told = [
+            f"{self.class_names[n] if self.class_names else n} after {self.query_names[m] if self.query_names else m}"
+            for m, n in occurs.T.tolist()
+        ]
+        known = (self.class_names is not None or self.query_names is not None) and len(set(told)) == len(told)
+        kept = {**self.sizes, **self.names, "vocab_size": size, "class_names": told if known else None}
+        arrays = {**self.arrays, "target": np.ravel(target)}
+        return Bags(**arrays, **kept)
+
     def _take(self, index: np.ndarray, weight: np.ndarray) -> Bags:
         lengths = np.diff(self.indptr)[index]
         indptr = np.concatenate([[0], np.cumsum(lengths)])

@@ -126,3 +126,21 @@ def test_arrays_are_copies_and_read_only():
         data.weight[0] = 1
     with pytest.raises(AttributeError):
         data.weight = None
+
+
+@given(strategies.SEEDS)
+def test_pairs_have_one_query_each_and_keep_everything_else(seed):
+    """The pair says both: with the query, the old next token comes back; what never occurs stays as many."""
+    rng = np.random.default_rng(seed)
+    n, queries, size = int(rng.integers(1, 9)), int(rng.integers(1, 4)), int(rng.integers(1, 5))
+    query, target = rng.integers(queries, size=n), rng.integers(size, size=n)
+    words = [f"word {i}" for i in range(size + 2)]
+    bags = Bags.from_dense(query, target, rng.integers(1, 3, (n, 3)), vocab_size=size + 2, class_names=words)
+    found = bags.pairs()
+    met = sorted(set(zip(query.tolist(), target.tolist(), strict=True)))
+    assert [met[pair] for pair in found.target] == list(zip(query, target, strict=True))
+    assert found.vocab_size - len(met) == bags.vocab_size - np.unique(target).size
+    assert list(found.class_names) == [f"word {old} after {asked}" for asked, old in met]
+    for name in ("query", "indptr", "token", "count", "weight"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(bags, name))
+    assert found.pairs().target.tolist() == found.target.tolist()

@@ -91,7 +91,8 @@ def check(
 ) -> None:
     """Run the proof and the simulations of one STATEMENT; exit status 1 if what should hold does not.
 
-    With --data the checks are run on your own data and training, and the margins of the assumptions are those there.
+    With --data the checks are run on your own data and training, and the margins of the assumptions are those there. Of
+    a text, each pair of query and next token is a class.
     What is printed fits on a screen; --verbose has the rest. Of a theorem with parts, as "Scan and Snap: Theorem 2",
     each part has a sentence. `yzflow statements` lists what there is.
 
@@ -99,6 +100,7 @@ def check(
 
     Example: yzflow check "Scan and Snap: Theorem 3" --data classes.csv --vocab-size 2000 --optimizer adamw
     """
+    from dynamics.data.reading import TEXTS
     from dynamics.support import distributions
     from yzflow.audits.check import check as run
     from yzflow.audits.find_statement import parts
@@ -113,7 +115,10 @@ def check(
     for option, value in (("--vocab-size", vocab_size), ("--length", length)):
         if data is None and value is not None:
             raise ValueError(f"`{option}` must come with --data, but got {value}")
-    classes = None if data is None else read(data, length=length, vocab_size=vocab_size)
+    classes: Any = None if data is None else read(data, length=length, vocab_size=vocab_size)
+    if data is not None and data.suffix in TEXTS:
+        classes = classes.pairs()
+        click.echo(f"{data.name} is read as {classes.n_targets:,} pairs of query and next token", err=True)
     options = {"data": classes, **vars(training), "quick": not full, "seed": seed, "progress": True}
     if (several := parts(statement)) and not (markdown or verbose or as_json or page):
         lines, passed = [], True

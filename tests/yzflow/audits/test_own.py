@@ -93,8 +93,13 @@ def test_next_tokens_have_any_numbers_and_those_without_weight_are_no_class():
     found = classes_of_bags(yz.Bags.from_dense([1, 0, 0, 0], [9, 4, 4, 7], counts, weight=weight))
     np.testing.assert_allclose(found.probabilities.toarray(), [[5 / 6, 1 / 6, 0], [0, 0, 1]])
     assert found.class_weights.tolist() == [0.75, 0.25] and found.vocab_size == 10
-    with pytest.raises(ValueError, match=r"`data` must have one query for each next token, but got 2 .* next token 7"):
+    with pytest.raises(
+        ValueError,
+        match=r"one query for each next token, as `data.pairs\(\)` has, but got 2 .* next token 7",
+    ):
         classes_of_bags(yz.Bags.from_dense([0, 0, 1], [4, 7, 7], counts[1:]))
+    pairs = yz.Bags.from_dense([0, 0, 1], [4, 7, 7], counts[1:]).pairs()
+    assert classes_of_bags(pairs).query.tolist() == [0, 0, 1]
     with pytest.raises(ValueError, match=r"`data` must have two next tokens at least, but got \[4\]"):
         classes_of_bags(yz.Bags.from_dense([0, 0], [4, 7], counts[1:3], weight=[1, 0]))
 

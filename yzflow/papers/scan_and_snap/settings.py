@@ -291,7 +291,7 @@ def classes_of_bags(bags: Bags) -> SequenceClasses:
     if several.size:
         first = int(several[0])
         count = np.unique(query[row == first]).size
-        rule = "have one query for each next token"
+        rule = "have one query for each next token, as `data.pairs()` has"
         raise checks.reject("data", rule, f"{count} queries before next token {present[first]}")
     dense = np.zeros((present.size, int(bags.token.max()) + 1))
     kept = occurs[bags.owner]
