@@ -25,6 +25,7 @@ __all__ = [
     "code_of",
     "forget",
     "home_of",
+    "installed",
     "joined",
     "left_out",
     "named",
@@ -112,6 +113,17 @@ def home_of(statement: Any) -> str:
         if any(statement is held for held in addition.statements):
             return _modules[addition.slug]
     return ""
+
+
+def installed(statement: Any) -> bool:
+    """Whether an installed distribution brings a statement, so that its id finds it wherever that is installed."""
+    for holder in additions(statement.paper):
+        if any(held is statement for held in holder.statements):
+            return holder.slug not in _registered
+    paper = named(statement.paper)
+    if paper is None or paper.slug in _registered:
+        return False
+    return any(held is statement for held in paper.statements)
 
 
 def built_in() -> list[Any]:

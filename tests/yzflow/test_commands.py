@@ -200,7 +200,8 @@ def test_data_that_are_not_there_are_named(tmp_path, monkeypatch, name, option):
 def test_a_text_is_read_as_pairs_of_query_and_next_token(tmp_path):
     """Its next tokens follow several queries each: the check was refused."""
     (tmp_path / "corpus.txt").write_text("the cat sat on the mat and the dog sat on the log " * 3)
-    arguments = ["check", "Scan and Snap: Theorem 3", "--data", str(tmp_path / "corpus.txt"), "--length", "4", "--t-end", "5"]
+    text = ["--data", str(tmp_path / "corpus.txt"), "--length", "4", "--t-end", "5"]
+    arguments = ["check", "Scan and Snap: Theorem 3", *text]
     result = CliRunner().invoke(cli.main, arguments)
     assert result.exit_code == 0, result.output
-    assert "corpus.txt is read as 10 pairs of query and next token" in result.output
+    assert "corpus.txt is read as 11 pairs of query and next token" in result.output

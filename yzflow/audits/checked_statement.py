@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dynamics.support.rounded import margin as shown_margin
-from theory import layout
+from theory import layout, papers
 from theory.statements import Statement
 from theory.trust import Label
 from yzflow.audits.case import OwnCase
@@ -49,6 +49,11 @@ class Examined:
     def passed(self) -> bool:
         """True if the proof holds, and every check that the statement should pass."""
         return self.report.passed
+
+    @property
+    def installed(self) -> bool:
+        """Whether a distribution brings the statement: else its id finds nothing without its author's code."""
+        return papers.installed(self.statement)
 
     @property
     def labels(self) -> tuple[Label, ...]:

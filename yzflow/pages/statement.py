@@ -52,11 +52,14 @@ class Attached:
         Elements at the page's end.
     policy : str
         Sources for the content security policy of the page, beyond inline scripts.
+    commands : tuple of str
+        Commands of a shell that check what the section holds.
     """
 
     section: str
     scripts: str = ""
     policy: str = ""
+    commands: tuple[str, ...] = ()
 
 
 def html(
@@ -66,6 +69,7 @@ def html(
     index: str | None = None,
     note: str = "",
     attached: Attached | None = None,
+    tried: str = "",
 ) -> str:
     """The page of a result of `yzflow.check`.
 
@@ -80,6 +84,8 @@ def html(
         Text below the badge.
     attached : Attached, optional
         A further section with its scripts.
+    tried : str, optional
+        The report of a campaign of `yzflow.fuzz` on it.
     """
     checks.instance("verdict", verdict, Examined)
     statement = verdict.statement
@@ -99,10 +105,11 @@ def html(
         _question(statement),
         _numbers(verdict, "" if views is None else _plot(verdict, "errors")),
         "" if attached is None else attached.section,
+        f"<section id='tried'><h2>What was tried</h2><pre>{escape(tried)}</pre></section>" if tried else "",
         _margins(verdict),
         _errata(statement),
         _grounds(verdict, derivations or ()),
-        _again(verdict),
+        _again(verdict, () if attached is None else attached.commands),
         "</main>",
     ]
     scripts = "" if views is None else live.scripts(statement, views)
@@ -183,7 +190,12 @@ def _trust(verdict: Examined) -> str:
     statement = verdict.statement
     number = len(statement.accused)
     errata = f"<a href='#errata'>{number} errat{'um' if number == 1 else 'a'}</a>" if number else "no erratum found"
-    sort = "A conjecture of the paper. " if statement.conjecture else ""
+    sort = ""
+    if statement.conjecture:
+        sort = "A conjecture of our own. " if statement.own else "A conjecture of the paper. "
+        if not verdict.installed:
+            name = formulas.readable(statement.paper)
+            sort = f"A conjecture of this page's author, under the name {name}, and of no paper that is installed. "
     of = "" if statement.corrected is None else "the corrected form; "
     return (
         f"<div class='trust' id='trust'><p id='found'>{sort}{formulas.readable(verdict.headline)}</p>"
@@ -374,8 +386,14 @@ def _derivation(derivation: Derivation) -> str:
     )
 
 
-def _again(verdict: Examined) -> str:
+def _again(verdict: Examined, commands: Sequence[str] = ()) -> str:
     statement = verdict.statement
+    checked = f"<p>What the page holds is checked by</p><pre><code>{escape(chr(10).join(commands))}</code></pre>"
+    if not verdict.installed:
+        said = (
+            "No installed paper has this statement: its proof and its simulations run again only with its author's code"
+        )
+        return f"<section id='again'><h2>Run it again</h2><p>{said}.</p>{checked if commands else ''}</section>"
     command = f"{verdict.command} --page {slug(statement)}.html"
     of_paper = [panel for panel in panels() if _paper(panel) == statement.paper]
     links = "".join(

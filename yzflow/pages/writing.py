@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from dynamics.support import checks, distributions
 from dynamics.support.files import writable
@@ -12,6 +13,9 @@ from yzflow.audits.check import StatementVerdict, check
 from yzflow.audits.find_statement import find
 from yzflow.pages.files import save
 from yzflow.pages.statement import html
+
+if TYPE_CHECKING:
+    from yzflow.fuzzing.report import FuzzReport
 
 __all__ = ["page"]
 
@@ -23,8 +27,9 @@ def page(
     quick: bool = True,
     seed: int = 0,
     progress: bool = False,
-    certificates: Sequence[str | os.PathLike] = (),
+    certificates: Sequence[str | os.PathLike | Any] = (),
     verifier: str | os.PathLike | None = None,
+    tried: FuzzReport | None = None,
 ) -> StatementVerdict:
     """Write the page of one statement: one HTML file that needs no network.
 
@@ -41,12 +46,15 @@ def page(
         Seed of the SGD runs.
     progress : bool
         Show progress on standard error.
-    certificates : sequence of path-like
-        Files from ``yzflow audit --enclose``, or from `yzflow_enclose.Enclosure.save` with recorded claims. The page
-        contains them, with buttons that verify them in the browser.
+    certificates : sequence of path-like or Enclosure
+        Files from ``yzflow audit --enclose``, or from `yzflow_enclose.Enclosure.save` with recorded claims; or an
+        Enclosure, as of a flow of your own. The page contains them, with buttons that verify them in the browser. Those
+        of a statement that no installed paper has are taken with all that they claim.
     verifier : path-like, optional
         Folder of the two packages that ``verifier.js`` is made of; pip and npm fetch missing ones. The buttons need
         this script, which is written beside the page.
+    tried : FuzzReport, optional
+        A campaign of `yzflow.fuzz` on the statement, or on the function that it puts into words: its report is shown.
 
     Returns
     -------
@@ -66,9 +74,13 @@ def page(
     entry = find(statement)
     path = writable("path", path)
     attached = None
+    if tried is not None:
+        from yzflow.fuzzing.report import FuzzReport
+
+        checks.instance("tried", tried, FuzzReport)
     if checks.instance("certificates", certificates, (list, tuple)) or verifier is not None:
         certified = distributions.bring(distributions.CERTIFICATES, "a certificate on a page")
         attached = certified.on_page(entry, certificates, beside=path, packages=verifier)
     verdict = check(statement, quick=quick, seed=seed, progress=progress)
-    save(html(verdict, attached=attached), path)
+    save(html(verdict, attached=attached, tried="" if tried is None else tried.text), path)
     return verdict

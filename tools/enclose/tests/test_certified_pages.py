@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from statement_pages import PROVED, invented
-from yzflow_enclose import certificate
+from yzflow_enclose import Enclosure, certificate, enclose
 from yzflow_enclose.cells import Cell, decide_cell
 from yzflow_enclose.evidence import FlowsInBalls
 from yzflow_enclose.pages import certified, verifier
@@ -21,9 +21,10 @@ from yzflow_enclose.scan_and_snap.enclosed import ENCLOSING
 from yzflow_enclose.verifier import verify
 
 from dynamics import SequenceClasses
-from theory.statements import REGISTER
+from theory.statements import REGISTER, Statement
 from yzflow import cli
 from yzflow.audits.enclosing import Enclose
+from yzflow.fuzzing.campaign import fuzz
 from yzflow.pages import statement, writing
 from yzflow.papers.scan_and_snap.settings import Setting
 
@@ -232,3 +233,49 @@ def test_in_a_browser_another_verifier_is_refused(site, kept, tmp_path, browser)
     (tmp_path / verifier.NAME).write_text(verifier.bundle(files))
     said, _ = pressed(browser(page))
     assert said == "Refused: pyodide.mjs in verifier.js is another file"
+
+
+class Joint:
+    """v' = exp(z), z' = v v', which keeps z - v^2/2."""
+
+    def __init__(self):
+        self.initial = {"v": np.zeros(1), "z": np.zeros(1)}
+
+    def derivative(self, t, state):
+        pushed = np.exp(state["z"])
+        return {"v": pushed, "z": state["v"] * pushed}
+
+    def config(self):
+        return {}
+
+
+def conjecture(paper):
+    return Statement(paper, "Conjecture 7", "Joint growth", "They grow.", "z = v^2/2", conjecture=True, argued=("so",))
+
+
+@pytest.mark.parametrize("paper", ["Ours", "Scan and Snap"])
+def test_a_conjecture_says_whose_it_is_and_carries_its_certificate_and_what_was_tried(paper, tmp_path):
+    """Its id finds nothing where the page is sent: no command names it, and the command of the file works there."""
+    flow = enclose(Joint(), t_end=0.25, bits=40)
+    flow.record(lambda at: at.state["z"][0] - at.state["v"][0] ** 2 / 2 < 1e-9)
+    tried = fuzz(lambda run: True, like=SIGNS, level="theory flow", examples=1)
+    writing.page(conjecture(paper), tmp_path / "page.html", certificates=[flow], tried=tried)
+    page = (tmp_path / "page.html").read_text()
+    assert f"A conjecture of this page's author, under the name {paper}, and of no paper" in html.unescape(page)
+    assert f'yzflow check "{paper}: Conjecture 7"' not in html.unescape(page)
+    assert "true for every t with 0 < t" in html.unescape(page) and html.escape(tried.text) in page
+    (name, data), = re.findall(r"download='([^']*)' href='data:[^,]*,([^']*)'", page)  # fmt: skip
+    (tmp_path / name).write_bytes(base64.b64decode(data))
+    again = Enclosure.load(tmp_path / name)
+    assert again.verify(Joint) and f'Enclosure.load("{name}").verify(Joint)' in html.unescape(page)
+    assert "Verify here" not in page.partition("<script")[0]  # its checker would need the class
+
+
+def test_a_conjecture_on_a_population_is_verified_where_the_page_is_sent(tmp_path, kept):
+    writing.page(conjecture("Ours"), tmp_path / "page.html", certificates=[kept])
+    page = html.unescape((tmp_path / "page.html").read_text())
+    assert f"yzflow verify {Path(kept).name}" in page and "Verify here" in page
+    with pytest.raises(ValueError, match="`certificates` must hold recorded claims"):
+        writing.page(conjecture("Ours"), tmp_path / "x.html", certificates=[enclose(Joint(), t_end=0.1, bits=40)])
+    with pytest.raises(ValueError, match="`certificates` must be files for a statement of Scan and Snap"):
+        writing.page(LEADS, tmp_path / "x.html", certificates=[enclose(Joint(), t_end=0.1, bits=40)])

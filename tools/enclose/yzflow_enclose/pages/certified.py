@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import os
 import re
+import shlex
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import escape
@@ -18,13 +21,14 @@ from pathlib import Path
 from typing import Any
 
 from dynamics.support import checks
+from theory import papers
 from theory.statements import Check, Claiming, Enclosing, SettingLike, Statement
 from yzflow.audits import formulas
 from yzflow.audits.audit import settings
 from yzflow.audits.enclosing import Enclose
 from yzflow.pages import explorer
 from yzflow.pages.files import file
-from yzflow.pages.statement import Attached
+from yzflow.pages.statement import Attached, slug
 from yzflow.parts import part_of
 from yzflow_enclose import Enclosure
 from yzflow_enclose.claims import differences
@@ -49,16 +53,31 @@ class Certified:
         Its level and setting.
     decided : tuple of str
         The claims of the statement that it decides, in words.
+    target : str
+        Of a reader's own flow: module and name of its class, which a checker needs; else empty.
     """
 
     name: str
     content: bytes
     flow: str
     decided: tuple[str, ...]
+    target: str = ""
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """Commands that verify the file, once it is saved from the page: of a reader's flow with the reader's class."""
+        if not self.target:
+            return (f"yzflow verify {shlex.quote(self.name)}",)
+        module, _, name = self.target.partition(":")
+        code = f"from {module} import {name}; from yzflow_enclose import Enclosure; "
+        code += f"print(Enclosure.load({json.dumps(self.name)}).verify({name}))"
+        return (f"python -c {shlex.quote(code)}  # beside the author's {module}.py",)
 
 
-def certified(statement: Statement, path: str | os.PathLike) -> Certified:
+def certified(statement: Statement, path: str | os.PathLike | Enclosure) -> Certified:
     """A certificate, if it decides a claim of the statement at one of its settings; verified once here.
+
+    Of a statement that no installed paper has, all that it claims is taken.
 
     Raises
     ------
@@ -67,6 +86,10 @@ def certified(statement: Statement, path: str | os.PathLike) -> Certified:
     FileNotFoundError
         If there is no such file.
     """
+    if not papers.installed(statement):
+        return _of_its_author(statement, path)
+    if isinstance(path, Enclosure):
+        raise checks.reject("certificates", f"be files for a statement of {statement.paper}", "an Enclosure")
     found = Enclosure.load(path)
     enclosing = part_of(statement.paper, "enclosing")
     for setting in settings(statement.paper, quick=False) if enclosing else ():
@@ -77,6 +100,22 @@ def certified(statement: Statement, path: str | os.PathLike) -> Certified:
                     raise checks.reject("certificates", "prove what they claim", f"{os.fspath(path)} ({found.fault})")
                 return Certified(Path(path).name, Path(path).read_bytes(), f"{level}, {setting.name}", decided)
     raise checks.reject("certificates", f"decide a claim of {statement.id} at one of its settings", os.fspath(path))
+
+
+def _of_its_author(statement: Statement, given: str | os.PathLike | Enclosure) -> Certified:
+    """A certificate for a statement from outside, with all its claims; a flow's own class is known to an Enclosure."""
+    found = given if isinstance(given, Enclosure) else Enclosure.load(given)
+    if not found.predicates:
+        raise checks.reject("certificates", "hold recorded claims (`Enclosure.record`)", "none")
+    if not found.verify():
+        raise checks.reject("certificates", "prove what they claim", found.fault)
+    name = f"{slug(statement)}.npz" if isinstance(given, Enclosure) else Path(given).name
+    with tempfile.TemporaryDirectory() as folder:
+        kept = Path(folder) / "certificate.npz"
+        found.save(kept)
+        content = kept.read_bytes() if isinstance(given, Enclosure) else Path(given).read_bytes()
+    what, *said = found.words.splitlines()
+    return Certified(name, content, what, tuple(said), found.claim.get("flow", {}).get("target", ""))
 
 
 def _levels(found: Enclosure, enclosing: Enclosing, setting: SettingLike) -> Iterator[str]:
@@ -118,7 +157,7 @@ def _verdict(predicate: Predicate) -> str:
 
 def on_page(
     statement: Statement,
-    certificates: Sequence[str | os.PathLike],
+    certificates: Sequence[str | os.PathLike | Enclosure],
     *,
     beside: Path,
     packages: str | os.PathLike | None = None,
@@ -128,7 +167,7 @@ def on_page(
     Parameters
     ----------
     statement : Statement
-    certificates : sequence of path-like
+    certificates : sequence of path-like or Enclosure
     beside : path
         Path of the page.
     packages : path-like, optional
@@ -149,7 +188,8 @@ def on_page(
 
 def attached(held: Sequence[Certified]) -> Attached | None:
     """The section of a page on certificates, with the needs of its scripts; None without certificates."""
-    return Attached(section(held), scripts(held), POLICY) if held else None
+    commands = tuple(command for one in held for command in one.commands)
+    return Attached(section(held), scripts(held), POLICY, commands) if held else None
 
 
 def section(found: Sequence[Certified]) -> str:
@@ -170,10 +210,11 @@ def _place(one: Certified) -> str:
     data = f"data:application/octet-stream;base64,{base64.b64encode(one.content).decode()}"
     name, sha256 = escape(one.name, quote=True), hashlib.sha256(one.content).hexdigest()
     size = f"{len(one.content) / 1e3:.0f} kB, SHA-256 {sha256}"
+    button = "<p><button type='button' hidden>Verify here</button> <span role='status'></span></p><pre hidden></pre>"
     return (
         f"<div class='certificate'><h3>{formulas.readable(one.flow)}</h3><ul>{claims}</ul>"
         f"<p class='soft'><a download='{name}' href='{data}'>{name}</a>, {size}</p>"
-        "<p><button type='button' hidden>Verify here</button> <span role='status'></span></p><pre hidden></pre></div>"
+        f"{'' if one.target else button}</div>"
     )
 
 
