@@ -18,7 +18,6 @@ from dynamics import (
     Trajectory,
     gradient_noise,
     sgd,
-    sgd_many,
     stochastic_flow,
 )
 from dynamics._engine.noise.field import DrawnField, NoisySteps
@@ -219,27 +218,6 @@ def test_the_second_order_equation_without_noise_is_gradient_descent(decoder):
         assert np.polyfit(np.log(rates), np.log(found), 1)[0] == pytest.approx(order, abs=0.25)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("decoder", "length"), [("full", 80)])
-def test_its_law_is_that_of_sgd(decoder, length):
-    """Mean and spread of z over 200 runs each after 4 steps: false alarms below 1e-3, all entries together.
-
-    What is of second order in 1/T is far below the errors allowed; with steps of dt = 1, as in Euler's scheme, moments
-    of first and second order in eta are SGD's own.
-    """
-    own = {"eta_y": 0.5, "eta_z": 0.5, "batch_size": 4, "length": length, "decoder": decoder}
-    runs = [(CLASSES, {**own, "steps": 4, "momentum": 0.0, "seed": seed}) for seed in range(200)]
-    train = np.array(sgd_many(runs, observe=lambda outcome: outcome.layer.Z.ravel(), threads=1))
-    ends = [stochastic_flow(CLASSES, **own, t_end=4.0, n_times=2, seed=seed).final.Z.ravel() for seed in range(200)]
-    diffused = np.array(ends)
-    moving = train.std(axis=0) > 1e-6
-    train, diffused = train[:, moving], diffused[:, moving]
-    level = 1e-3 / (2 * moving.sum())
-    assert (scipy.stats.ttest_ind(train, diffused, equal_var=False).pvalue > level).all()
-    ratio = np.log(train.std(axis=0) / diffused.std(axis=0))
-    assert (np.abs(ratio) < scipy.stats.norm.isf(level / 2) * np.sqrt(1 / 200)).all()
-
-
 def test_same_seed_same_bits_and_a_file_that_makes_it_again(tmp_path):
     own = {"eta_y": 0.5, "eta_z": 0.2, "t_end": 5.0, "n_times": 3, "length": 16}
     first = stochastic_flow(CLASSES, **own, seed=7)
@@ -252,16 +230,6 @@ def test_same_seed_same_bits_and_a_file_that_makes_it_again(tmp_path):
     again = Trajectory.load(tmp_path / "run.nc").call.make()
     np.testing.assert_array_equal(again.dataset["z"], first.dataset["z"])
     assert first.parameters["scheme"] == "euler-maruyama" and first.dataset.attrs["simulator"] == "stochastic_flow"
-
-
-def test_row_sums_stay():
-    for scheme in ("euler-maruyama", "runge-kutta"):
-        run = stochastic_flow(
-            CLASSES, eta_y=0.5, eta_z=0.3, t_end=2.0, n_times=3, batch_size=2, length=9, scheme=scheme
-        )
-        for sums in run.row_sums().values():
-            assert np.abs(sums.values).max() < 1e-10
-        assert np.abs(run.dataset["z"].values[-1]).max() > 1e-4
 
 
 def test_what_stops_being_finite_is_told_with_what_there_was():

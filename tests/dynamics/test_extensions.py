@@ -72,23 +72,6 @@ def test_loss_and_gradient_of_the_residual_connection(data, seed):
     np.testing.assert_allclose(np.linalg.norm(layer.features(data), axis=1), 1, rtol=1e-12)
 
 
-@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
-def test_loops_with_the_residual_connection_are_those_of_the_textbooks(optimizer):
-    data = SequenceClasses(LOCAL, [6, 6, 7, 7], vocab_size=8).population()
-    layer = residual_layer(data)
-    options = {"batch_size": None, "length": None, "momentum": 0.7, "optimizer": optimizer}
-    run = sgd(data, eta_y=0.08, eta_z=0.05, steps=6, init=layer, **options)
-    gradient = lambda arrays: reference.complex_step(lambda *moved: -residual_loss(data, *moved), arrays)  # noqa: E731
-    start, rates = reference.arrays(layer), (0.05, 0.08)
-    if optimizer == "adam":
-        expected = reference.adam_loop(gradient, start, rates, 6)
-    else:
-        expected = reference.momentum_loop(gradient, start, rates, 6, 0.7)
-    assert run.final.residual
-    for ours, theirs in zip(reference.arrays(run.final), expected, strict=True):
-        np.testing.assert_allclose(ours, theirs, atol=1e-12)
-
-
 def test_batches_of_sequences_touch_every_row_that_they_have_to():
     """Sequences of several classes: the rows of the queries move, and momentum goes on in rows without a gradient."""
     classes = SequenceClasses(LOCAL, [6, 6, 7, 7], vocab_size=9)
@@ -177,14 +160,6 @@ def test_the_value_matrix_of_the_connection_without_inner_norm_can_be_held(class
         np.testing.assert_array_equal(final.V, layer.V)
 
 
-def test_the_residual_connection_trains_by_sgd_too(classes):
-    layer = residual_connection(classes)[1]
-    run = sgd(classes, init=layer, eta_y=1.0, eta_z=0.5, steps=200, momentum=0.9, record_every=200)
-    own = run.final.Z
-    assert run.dataset["y"].dims == ("time", "token_or_query", "column")
-    assert (own[:, 5] > 0).all() and (own[:, 0] < 0).all()
-
-
 def test_a_residual_layer_is_kept_whole_in_files(tmp_path, classes):
     bags, layer = residual_connection(classes)
     run = sgd(bags, init=layer, eta_y=1.0, eta_z=0.5, steps=3, length=None)
@@ -250,22 +225,6 @@ def test_flow_and_sgd_with_a_position_bias_have_the_law_of_biased_sequences(slop
     # Much closer than to the law without a bias, and to the limit of long sequences.
     other = layer.gradient(enumerated(classes, 3, 0.0))
     assert np.abs(layer.gradient(sample).Z - exact.Z).max() < 0.3 * np.abs(other.Z - exact.Z).max()
-
-
-@pytest.mark.parametrize(("slope", "length"), [(0.0, 41), (0.5, 200), ((2 * np.sin(np.arange(40))).tolist(), 41)])
-def test_a_position_bias_shortens_sequences_and_prefers_no_token(slope, length):
-    classes = SequenceClasses([[0.2, 0.8, 0.0], [0.2, 0.0, 0.8]], [0, 0], vocab_size=4)
-    n = 4000
-    sample = biased_sequences(classes, n, length=length, position_bias=slope, rng=1)
-    shares = Layer.zeros(sample).attention(sample)[:, 0]
-    weights = np.exp(-np.array(slope)) if np.ndim(slope) else np.exp(-slope * np.arange(length - 1))
-    effective = weights.sum() ** 2 / (weights**2).sum()
-    variance = 0.2 * 0.8 / effective
-    assert shares.mean() == pytest.approx(0.2, abs=5 * np.sqrt(variance / n))
-    # The fourth moment of a bounded share: 5 errors of a variance are below 5 sqrt(kurtosis/n) with kurtosis < 6.
-    assert shares.var() == pytest.approx(variance, rel=5 * np.sqrt(6 / n))
-    if slope == 0.5:
-        assert effective == pytest.approx(1 / np.tanh(0.25), rel=1e-6)
 
 
 @pytest.mark.parametrize("bias", [[0.0, 0.0, 0.0], [5.0, 5.0, 5.0]])

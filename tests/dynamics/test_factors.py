@@ -1,7 +1,6 @@
 """Slopes kept as factors: the same derivative, the same sums over stages and the same steps as with slopes in full."""
 
 import numpy as np
-import scipy.integrate
 import strategies
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,8 +8,7 @@ from numba import njit
 
 from dynamics import Layer, Objective, SequenceClasses
 from dynamics._engine import dop853, tableau
-from dynamics._engine.dop853 import Dop853
-from dynamics._engine.factors import Factored, Factors, factors_of
+from dynamics._engine.factors import Factors, factors_of
 from dynamics._model import factored
 from dynamics.fields.full import Full
 from dynamics.fields.modified import Modified
@@ -117,35 +115,6 @@ def test_the_error_of_a_step_is_that_of_slopes_in_full(data):
     for weights, found in zip((tableau.E5, tableau.E3), factors.squares(old, new, 1e-2, 1e-3), strict=True):
         terms = np.abs(weights) @ np.abs(slopes) / scale  # which cancel where the slopes are equal
         assert abs(found**0.5 - np.linalg.norm(weights @ slopes / scale)) <= 1e-12 * np.linalg.norm(terms)
-
-
-def test_large_flows_take_the_steps_of_scipy(monkeypatch):
-    """50 classes that all differ: 13,000 logits. From step to step as `scipy.integrate.DOP853` but for rounding."""
-    monkeypatch.setattr(dop853, "LARGE", 13_000)
-    system = full(classes(50).population())
-    factors = factors_of(system)
-    assert system.initial.size >= dop853.LARGE
-    # Rows of Y in the slopes of a stage: one a class, and the common token's.
-    assert factors.rows.shape[1] + factors.residuals[:, 0].size < system.initial.size / 4
-
-    def bind(state, out, bound):
-        evaluate = bound(state, out)
-        return lambda s: evaluate()
-
-    rtol, atol, end = 1e-8, 1e-10, 3000.0
-    ours = Dop853(Factored(factors, bind, system.initial.size), end, system.initial, rtol=rtol, atol=atol)
-    scipys = scipy.integrate.DOP853(lambda s, y: system.derivative(y), 0.0, system.initial, end, rtol=rtol, atol=atol)
-    n = 0
-    while scipys.status == "running":
-        assert (ours.advance(), scipys.step()) == (None, None)
-        np.testing.assert_allclose(ours.s, scipys.t, rtol=1e-5)
-        within = np.linspace(scipys.t_old, scipys.t, 4)[1:-1]
-        np.testing.assert_allclose(ours.interpolate(within), scipys.dense_output()(within).T, atol=1e-9)
-        n += 1
-    assert n > 10
-    assert ours.s == end
-    np.testing.assert_allclose(ours.state, scipys.y, atol=1e-10)
-    np.testing.assert_array_equal(ours.interpolate(np.array([end, end])), [ours.state, ours.state])
 
 
 def test_other_flows_keep_their_slopes_in_full(monkeypatch):

@@ -1,6 +1,5 @@
 """A field from outside is itself by every method, and is refused with what is missing where it cannot be."""
 
-import pickle
 from functools import partial
 from importlib import metadata
 
@@ -62,16 +61,6 @@ def known(times, classes=CLASSES):
         velocity, (0, times[-1]), np.zeros(cut + start.Y.size), "DOP853", t_eval=times, rtol=1e-11, atol=1e-13
     ).y.T
     return found[:, :cut], found[:, cut:].reshape(-1, *start.Y.shape)
-
-
-@pytest.mark.parametrize(("share", "reduce", "time_scale"), [(0.0, "auto", "log"), (1.0, "none", "linear")])
-def test_between_two_fields_the_ends_are_these(share, reduce, time_scale):
-    register_blends(share)
-    given = {"t_end": 20.0, "solver": Solver(reduce=reduce, time_scale=time_scale), "rtol": 1e-7, "n_times": 5}
-    own = gradient_flow(CLASSES, **RATES, decoder=f"blend {share}", **given).dataset
-    whole = gradient_flow(CLASSES, **RATES, decoder="modified" if share else "full", **given).dataset
-    for name in ("z", "y", "loss", "z_velocity", "attention"):
-        np.testing.assert_allclose(own[name], whole[name], rtol=1e-5, atol=1e-7, err_msg=name)
 
 
 def layers():
@@ -226,45 +215,14 @@ def test_another_number_or_another_function_is_other_code():
 
 
 class Scaled:
-    """A field with numbers of its own, as an object."""
+    """A field with a number of its own, as an object."""
 
-    def __init__(self, share, rows=3):
-        self.share, self.rows = share, [np.arange(rows), {"names": {"a", "b"}}, self]
+    def __init__(self, share):
+        self.share = share
 
     def __call__(self, layer, bags):
-        return self.along(layer, bags)
-
-    def along(self, layer, bags):
         slope = layer.gradient(bags)
         return {"Z": slope.Z, "Y": self.share * slope.Y}
-
-
-def enclosed(share):
-    def field(layer, bags, *, own=lambda: share):
-        return {"Z": share * layer.Z, "Y": layer.Y}
-
-    return field
-
-
-long = np.zeros(5000)
-
-
-@pytest.mark.parametrize(
-    "bound",
-    [
-        Scaled,
-        lambda share: Scaled(share).along,
-        lambda share: partial(blend, share=np.where(np.arange(5000) == 2500, share, long)),
-        lambda share: partial(partial(blend, Scaled(share)), rows=[long]),
-        enclosed,
-    ],
-)
-def test_whatever_a_field_is_bound_to_is_a_part_of_its_code(bound):
-    """Else a sweep would be served what its store has of another field; workers find the same of what they are sent."""
-    one, same, other = (Field("bound", bound(share)).origin for share in (0.5, 0.5, 1.0))
-    assert one == same and one["functions"] != other["functions"]
-    if bound is not enclosed:
-        assert Field("bound", pickle.loads(pickle.dumps(bound(0.5)))).origin == one
 
 
 def test_a_field_that_is_changed_in_place_is_another():
@@ -316,21 +274,6 @@ def test_an_objective_that_a_direction_does_not_have_is_refused(options, message
     ):
         with pytest.raises(ValueError, match=message):
             call()
-
-
-def test_terms_are_added_to_a_field():
-    """`tilted` forgets by a term of its own: as a term of the objective it is the same."""
-
-    def twice(layer, bags):
-        slope = layer.gradient(bags)
-        return {"Z": 2 * slope.Z, "Y": slope.Y}
-
-    register_field(Field("twice", twice))
-    register_field(Field("tilted", tilted))
-    decay = Objective(terms=[lambda weights: {"Y": -0.1 * weights.Y}])
-    own = gradient_flow(CLASSES, **RATES, t_end=4.0, n_times=2, decoder="twice", objective=decay)
-    known = gradient_flow(CLASSES, **RATES, t_end=4.0, n_times=2, decoder="tilted")
-    np.testing.assert_allclose(own.final.Y, known.final.Y, rtol=1e-4)
 
 
 def test_two_modules_cannot_have_one_name():
@@ -396,13 +339,6 @@ EVERYWHERE = {
     "linear_noise": lambda name: linear_noise(CLASSES, **RATES, steps=[1], decoder=name),
     "enclose_flow": lambda name: enclose_flow(CLASSES, **RATES, t_end=1.0, decoder=name),
 }
-
-
-@pytest.mark.parametrize("call", EVERYWHERE)
-def test_an_unknown_name_is_one_error_everywhere(call):
-    for name in ("fully", 3, None, ["full"]):
-        with pytest.raises(ValueError, match=r"^`decoder` must be one of 'full', 'modified', 'theory', but got "):
-            EVERYWHERE[call](name)
 
 
 LACKS = {

@@ -8,7 +8,6 @@ from balls import enclose_flow
 from dynamics import (
     Bags,
     IntegrationError,
-    Layer,
     Limits,
     Objective,
     SequenceClasses,
@@ -169,10 +168,6 @@ def test_a_flow_does_not_go_on_from_no_time(time):
     dataset = run.dataset.assign_coords(time=[0.0, time])
     with pytest.raises(ValueError, match=r"`init` must end at a finite time, but got (nan|inf)"):
         gradient_flow(CLASSES, **RATES, t_end=2.0, init=Trajectory(dataset))
-
-
-def test_a_layer_of_usual_size_passes():
-    assert Layer.zeros(CLASSES.population()).Z.shape == (1, 3)
 
 
 def test_records_of_a_large_run_are_counted_by_what_they_keep(monkeypatch):

@@ -5,8 +5,6 @@ import pytest
 from balls import enclose_flow
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.integrate import solve_ivp
-from scipy.special import softmax
 
 from dynamics import (
     Layer,
@@ -106,26 +104,6 @@ def test_the_decoder_alone_has_a_closed_form_where_no_token_is_common(level):
     x = m * decoder.h(times / k, vocab_size=m, eta_y=eta_y)
     np.testing.assert_allclose(np.expm1(x) + (m - 1) * x, m * eta_y * times / k, rtol=1e-12)
     np.testing.assert_allclose(run.dataset["loss"].values, np.log1p((m - 1) * np.exp(-x)), rtol=1e-7)
-
-
-def test_attention_alone_by_another_integrator():
-    """Lemma 1 (3) for Z with Y fixed, written out for two classes of one query, and integrated by scipy."""
-    init, shares, eta_z = start(3), CLASSES.probabilities.toarray(), 0.4
-
-    def velocity(_, z):
-        total = np.zeros(5)
-        for n in range(2):
-            c = shares[n] * np.exp(z)
-            f = c / np.linalg.norm(c)
-            residual = np.eye(7)[n] - softmax(f @ init.Y)
-            g = init.Y @ residual
-            total += 0.5 * f * (g - f * (f @ g))
-        return eta_z * total
-
-    times = [1.0, 5.0, 20.0]
-    known = solve_ivp(velocity, (0, 20), init.Z[0], t_eval=times, method="LSODA", rtol=1e-10, atol=1e-12).y.T
-    found = gradient_flow(CLASSES, eta_y=0.0, eta_z=eta_z, t_end=20.0, times=times, init=init, rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(found.dataset["z"].values[:, 0], known, rtol=1e-7)
 
 
 def test_what_is_about_training_of_both_says_so():

@@ -103,16 +103,6 @@ def test_gradient_is_lemma_1_token_by_token(sequence, scale):
     assert_gradient(gradient.Z, Z_dot, layer, bag)
 
 
-@given(st.data())
-def test_identity_value_matrix_is_no_value_matrix(draws):
-    data = draws.draw(strategies.bags())
-    plain = draws.draw(strategies.layers(data))
-    valued = Layer(plain.Z, plain.Y, np.eye(data.n_tokens), plain.multiplicity)
-    np.testing.assert_allclose(valued.loss(data), plain.loss(data), rtol=1e-12)
-    for name in ("Z", "Y"):
-        assert_gradient(getattr(valued.gradient(data), name), getattr(plain.gradient(data), name), plain, data)
-
-
 def test_loss_of_two_tokens_by_hand():
     # c = (1, 2 * 3) / 7 at z = (0, ln 3), f = (1, 6) / sqrt(37), u = (5 - 6 * 2, 0) / sqrt(37).
     bag = Bags.from_dense([0], [1], [[1, 2]], vocab_size=2)

@@ -253,19 +253,6 @@ def test_the_flow_is_the_limit_of_full_batch_steps(parts, criterion, contrasted,
     assert flow.final.center == layer.center and flow.final.floor == layer.floor
 
 
-def test_squared_loss_is_what_the_trajectory_reports():
-    bags = some_bags()
-    layer = build(bags, ["identity"], 1)
-    run = sgd(
-        bags, eta_y=0.1, eta_z=0.1, steps=3, batch_size=None, length=None, init=layer, objective=Objective("squared")
-    )
-    assert run.dataset["loss"].attrs["long_name"] == "expected squared loss"
-    assert run.dataset["loss"].values[0] == pytest.approx(layer.loss(bags, criterion="squared"), rel=1e-12)
-    assert run.dataset["loss"].values[0] == pytest.approx(
-        objective(bags, layer, layer.weights, criterion="squared"), rel=1e-12
-    )
-
-
 def test_every_bag_of_a_batch_comes_with_an_insertion():
     """Pairs of a drawn batch, over the tokens of both: the second less the first is an insertion, by its weight."""
     bags, insertions = some_bags(n=4), insertions_for(some_bags(n=4), 3, n=3)

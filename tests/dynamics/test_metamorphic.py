@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import SEEDS, bags, layers, sequence_classes
 
-from dynamics import Bags, Layer, SequenceClasses, TextCorpus, sgd
-from theory.scan_and_snap import early
+from dynamics import Bags, Layer, SequenceClasses, sgd
 
 INTEGERS = st.sampled_from([np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64])
 RATES = {"eta_y": 1.0, "eta_z": 1.0}
@@ -39,61 +38,6 @@ def rebuilt(data, *, order=None, rename=None, widths=(np.int64, np.float64), uni
     target = np.array(target, dtype=whole) if data.hard else np.array(target)
     arrays = (np.array(query, dtype=whole), target, np.array(indptr, dtype=whole), np.array(token, dtype=whole))
     return Bags(*arrays, np.array(count, dtype=real), weight, **data.sizes)
-
-
-def close(a, b, scale=1.0):
-    np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-11 * scale)
-
-
-@given(problems())
-def test_the_order_of_bags_permutes_what_is_said_of_them(problem):
-    data, layer, rng = problem
-    order = rng.permutation(len(data))
-    other = rebuilt(data, order=order)
-    np.testing.assert_array_equal(layer.attention(other), layer.attention(data)[order])
-    close(layer.predict(other), layer.predict(data)[order])
-    close(layer.loss(other), layer.loss(data))
-    close(layer.gradient(other).Z, layer.gradient(data).Z)
-
-
-@given(problems())
-def test_tokens_may_have_other_numbers(problem):
-    data, layer, rng = problem
-    rename = rng.permutation(data.n_tokens)
-    other = rebuilt(data, rename=rename)
-    Z, Y = np.empty_like(layer.Z), np.empty_like(layer.Y)
-    Z[:, rename], Y[rename] = layer.Z, layer.Y
-    renamed = Layer(Z, Y)
-    close(renamed.attention(other)[:, rename], layer.attention(data))
-    close(renamed.loss(other), layer.loss(data))
-    close(renamed.gradient(other).Z[:, rename], layer.gradient(data).Z)
-    close(renamed.gradient(other).Y[rename], layer.gradient(data).Y)
-
-
-@given(problems(soft=False))
-def test_next_tokens_and_queries_may_have_other_numbers(problem):
-    data, layer, rng = problem
-    names, rows = rng.permutation(data.vocab_size), rng.permutation(data.n_queries)
-    other = Bags(rows[data.query], names[data.target], data.indptr, data.token, data.count, data.weight, **data.sizes)
-    Z, Y = np.empty_like(layer.Z), np.empty_like(layer.Y)
-    Z[rows], Y[:, names] = layer.Z, layer.Y
-    close(Layer(Z, Y).loss(other), layer.loss(data))
-    close(Layer(Z, Y).gradient(other).Y[:, names], layer.gradient(data).Y)
-
-
-@given(problems())
-def test_a_bag_twice_is_a_bag_of_twice_the_weight(problem):
-    data, layer, _ = problem
-    twice = Bags.concatenate([data, data])
-    assert len(twice) == 2 * len(data)
-    close(layer.loss(twice), layer.loss(data))
-    close(layer.gradient(twice).Z, layer.gradient(data).Z)
-    merged = twice.merge()
-    assert len(merged) == len(data.merge())
-    close(merged.weight, data.merge().weight)
-    close(layer.loss(merged), layer.loss(data))
-    if data.hard:
-        close(early.initial_drift(twice).toarray(), early.initial_drift(data).toarray())
 
 
 @given(problems(), INTEGERS, st.sampled_from([np.float32, np.float64, np.longdouble]))
@@ -136,15 +80,3 @@ def test_training_does_not_see_how_data_was_given(classes, real, whole, seed):
     for end in ends[1:]:
         np.testing.assert_array_equal(end.Z, ends[0].Z)
         np.testing.assert_array_equal(end.Y, ends[0].Y)
-
-
-@given(st.lists(st.sampled_from("abc"), min_size=6, max_size=30), st.integers(2, 4))
-def test_words_may_have_other_names(words, length):
-    corpus = TextCorpus([" ".join(words)])
-    other = TextCorpus([" ".join("xyz"["abc".index(word)] for word in words)], vocabulary=None)
-    plain, renamed = corpus.windows(length), other.windows(length)
-    # Equally frequent words are numbered by their letters, whose order is kept.
-    np.testing.assert_array_equal(plain.token, renamed.token)
-    np.testing.assert_array_equal(plain.target, renamed.target)
-    made = pickle.loads(pickle.dumps(corpus)).windows(length)
-    np.testing.assert_array_equal(made.count, plain.count)

@@ -7,7 +7,7 @@ import strategies
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynamics import Bags, DivergenceError, Layer, Objective, SequenceClasses, gradient_flow, sgd, sgd_many
+from dynamics import DivergenceError, Layer, Objective, SequenceClasses, sgd, sgd_many
 from dynamics._model import kernels
 from dynamics.fields import _kernels as decoder_kernels
 from theory import decoder
@@ -59,26 +59,6 @@ def test_steps_are_those_of_lemma_3_on_the_bags_drawn(data, seed, batch_size):
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-9)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("optimizer", "dtype", "tolerance"), [("adam", "float64", 1e-11), ("sgd", "float32", 2e-5)])
-def test_optimisers_and_precisions(optimizer, dtype, tolerance):
-    data = classes()
-    bags = data.population()
-    layer = strategies.generic_layer(bags, seed=1)
-    options = ONE | {"momentum": 0.0, "optimizer": optimizer, "dtype": dtype, "seed": 4}
-    run = sgd(data, eta_y=0.08, eta_z=0.05, steps=6, init=layer, **options)
-    shares = iter(np.diff(run.dataset["visits"].values, axis=0))
-    gradient = lambda parameters: reference.modified_flow(Weighted(bags, next(shares)), *parameters)  # noqa: E731
-    start = reference.arrays(layer)
-    if optimizer == "adam":
-        expected = reference.adam_loop(gradient, start, (0.05, 0.08), 6)
-    else:
-        expected = reference.momentum_loop(gradient, start, (0.05, 0.08), 6, 0.0)
-    for ours, theirs, before in zip(reference.arrays(run.final), expected, start, strict=True):
-        assert np.abs(theirs - before).max() > 0.01
-        np.testing.assert_allclose(ours, theirs, rtol=0, atol=tolerance)
-
-
 @pytest.mark.parametrize(("k", "m"), [(2, 2), (3, 9), (6, 1000)])
 def test_with_features_that_stand_still_each_class_learns_by_its_own_visits_alone(k, m):
     """Lemma 5 for the algorithm itself: w_n = (M - 1) h*(N_n) zeta_n, whatever was drawn between."""
@@ -92,43 +72,6 @@ def test_with_features_that_stand_still_each_class_learns_by_its_own_visits_alon
         margins = m * steps[visits.astype(int)]
         expected = np.eye(k, Y.shape[1]) * margins[:, None] - margins[:, None] / m
         np.testing.assert_allclose(rows, expected, atol=1e-10)
-
-
-def test_the_mean_of_one_step_is_the_right_hand_side_of_the_modified_flow():
-    data = classes(4, 20)
-    data = SequenceClasses(data.probabilities, data.query, vocab_size=20, class_weights=[0.1, 0.2, 0.3, 0.4])
-    bags = data.population()
-    layer = strategies.generic_layer(bags, seed=3, scale=0.7)
-    flow = gradient_flow(data, eta_y=0.5, eta_z=0.25, t_end=1.0, times=[0.0, 1e-6], init=layer, decoder="modified")
-    found = {}
-    for seed in range(60):
-        run = sgd(data, eta_y=0.5, eta_z=0.25, steps=1, init=layer, seed=seed, **ONE)
-        drawn = int(run.dataset["visits"].values[-1].argmax())
-        found.setdefault(drawn, (run.final.Z - layer.Z, run.final.Y - layer.Y))
-    assert set(found) == {0, 1, 2, 3}  # the chance that 60 draws miss a class is below 0.002
-    mean_z, mean_y = (sum(bags.weight[n] * found[n][i] for n in found) for i in range(2))
-    velocity = flow.dataset["z_velocity"].values[0]
-    np.testing.assert_allclose(mean_z, velocity, atol=1e-14)
-    rate = (flow.dataset["y"].values[1] - flow.dataset["y"].values[0]) / 1e-6
-    np.testing.assert_allclose(mean_y, rate, atol=1e-5 * np.abs(rate).max())
-    whole = sgd(data, eta_y=0.5, eta_z=0.25, steps=1, init=layer, **ONE | {"batch_size": None}).final
-    np.testing.assert_allclose(whole.Y - layer.Y, mean_y, atol=1e-14)
-    np.testing.assert_allclose(whole.Z - layer.Z, mean_z, atol=1e-14)
-
-
-def test_the_full_batch_converges_to_the_modified_flow_at_first_order():
-    data, t_end = classes(), 20.0
-    flow = gradient_flow(
-        data, eta_y=1.0, eta_z=0.7, t_end=t_end, times=[t_end], decoder="modified", rtol=1e-11, atol=1e-13
-    ).final
-    errors = []
-    counts = (100, 200, 400)
-    for steps in counts:
-        rates = {"eta_y": t_end / steps, "eta_z": 0.7 * t_end / steps}
-        final = sgd(data, **rates, steps=steps, record_every=steps, **ONE | {"batch_size": None}).final
-        errors.append(max(np.abs(final.Y - flow.Y).max(), np.abs(final.Z - flow.Z).max()))
-    assert np.polyfit(np.log(counts), np.log(errors), 1)[0] == pytest.approx(-1, abs=0.1)
-    assert errors[-1] < 0.02 * np.abs(flow.Y).max()
 
 
 def test_batches_are_those_of_the_full_decoder_and_records_change_nothing():
@@ -152,16 +95,6 @@ def test_batches_are_those_of_the_full_decoder_and_records_change_nothing():
     (outcome,) = sgd_many([(data, arguments | ONE)])
     np.testing.assert_array_equal(outcome.layer.Y, run.final.Y)
     np.testing.assert_array_equal(outcome.visits, run.dataset["visits"].values[-1])
-
-
-def test_bags_themselves_can_be_learned_from():
-    bags = Bags.from_dense([0, 0, 1], [0, 1, 2], [[3, 1, 0, 0], [1, 0, 2, 0], [1, 0, 0, 4]], vocab_size=5)
-    run = sgd(bags, eta_y=0.5, eta_z=0.1, steps=5, **ONE | {"length": 128})
-    expected = steps_by_hand(
-        bags, Layer.zeros(bags).expand(), np.diff(run.dataset["visits"].values, axis=0), (0.1, 0.5)
-    )
-    np.testing.assert_allclose(run.final.expand().Y, expected[1], atol=1e-13)
-    np.testing.assert_allclose(run.final.Z, expected[0], atol=1e-13)
 
 
 def test_features_depend_on_the_temperature_of_the_start():

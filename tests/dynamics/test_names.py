@@ -18,7 +18,6 @@ from dynamics import (
     Bags,
     Limits,
     SequenceClasses,
-    TextCorpus,
     Trajectory,
     extensions,
     gradient_flow,
@@ -188,17 +187,6 @@ def test_held_out_bags_take_the_names_of_the_training_data():
     assert made.dataset["token_name"].values.tolist() == ["the", "stray", ""]  # as many as the evaluated bags have
     own = replace(held_out, token_names=["one", "two"])
     assert sgd(classes(**NAMED), evaluate=own, **options).dataset["token_name"].values.tolist() == ["one", "two", ""]
-
-
-@pytest.mark.slow
-def test_windows_of_a_text_are_named_by_its_vocabulary():
-    corpus = TextCorpus(["the cat sees the dog", "a cat sees the cat", "x" * 300])
-    bags = corpus.windows(3)
-    assert bags.names == dict.fromkeys(names.AXES, bags.token_names)
-    for word, name in zip(corpus.vocabulary, bags.token_names, strict=True):
-        assert name == ("" if len(word) > 200 else word)
-    shown = run(bags).dataset
-    assert shown["next_token_name"].values.tolist() == [bags.class_names[n] for n in shown["next_token"].values]
 
 
 def test_names_select():

@@ -101,33 +101,6 @@ def test_what_it_leaves_out_is_of_second_order_in_1_over_t(objective):
     np.testing.assert_allclose(slopes, [-2, -2, -1], atol=0.15)
 
 
-def test_jacobians_against_complex_steps_of_the_dense_reference():
-    noise = gradient_noise(CLASSES, LAYER, batch_size=1, length=65)
-    bags, column = CLASSES.population(), 0
-    for n in range(2):
-        token = bags.token[bags.indptr[n] : bags.indptr[n + 1]]
-        p = bags.count[bags.indptr[n] : bags.indptr[n + 1]]
-
-        for entry in range(token.size):
-
-            def part(Z, Y, h, n=n, entry=entry, token=token, p=p):
-                counts = np.zeros(3, dtype=complex)
-                counts[token] = p
-                counts[token[entry]] += h
-                f = reference.normalise(reference.attend(counts, Z[n]))
-                r = np.eye(5)[n] - reference.softmax(Y.T @ f)
-                g = Y @ r
-                dZ = np.zeros((2, 3), dtype=complex)
-                dZ[n] = f * (g - f * (f @ g))
-                return np.concatenate([dZ.ravel(), np.outer(f, r).ravel()])
-
-            slope = part(LAYER.Z, LAYER.Y, 1e-40j).imag / 1e-40
-            expected = np.sqrt(bags.weight[n] * p[entry] / 64) * slope
-            np.testing.assert_allclose(noise.within[:, column], expected, rtol=0, atol=1e-11)
-            column += 1
-    assert column == noise.within.shape[1]
-
-
 def test_the_modified_decoders_is_that_of_the_classes_drawn():
     own = {"eta_y": 1.0, "eta_z": 1.0, "steps": 1, "length": None, "momentum": 0.0, "decoder": "modified"}
     each = {}

@@ -8,7 +8,7 @@ import strategies
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamics import Bags, Layer, SequenceClasses, gradient_flow, observables, sgd
+from dynamics import SequenceClasses, observables, sgd
 
 
 @st.composite
@@ -164,24 +164,3 @@ def test_surviving_tokens(trajectory):
     assert trajectory.surviving_tokens(0, c[0, 1:3].max()).tolist() == []  # above, not at
     assert trajectory.surviving_tokens(1, 0.0).tolist() == [3]
     assert trajectory.surviving_tokens(2, -1.0).tolist() == []
-
-
-def test_growth_and_gain_hold_identity_11_in_every_simulator():
-    """r_{l/l'|n}(t) + 1 = (r(0) + 1) chi_l / chi_l' for any logits: f_nl^2 is proportional to P^2 exp(2 z)."""
-    classes = SequenceClasses([[0.2, 0.5, 0.3, 0], [0.3, 0, 0, 0.7]], [0, 1], vocab_size=5)
-    sampled = sgd(classes, eta_y=1.0, eta_z=1.0, steps=30)
-    flow = gradient_flow(classes, eta_y=1.0, eta_z=1.0, t_end=30.0, n_times=4)
-    for run in (sampled, flow):
-        gain = run.relative_gain(0, 1, 2)
-        ratio = run.growth_factor(0, 1) / run.growth_factor(0, 2)
-        np.testing.assert_allclose(gain + 1, (0.5 / 0.3) ** 2 * ratio, rtol=1e-12)
-        assert ratio.values[0] == 1 and abs(ratio.values[-1] - 1) > 0.01
-
-
-def test_a_bag_of_weight_zero_makes_no_token_common():
-    """A token of probability zero does not occur."""
-    bags = Bags.from_dense([0, 0], [0, 1], [[1.0, 1.0], [1.0, 0.0]], [1.0, 0.0])
-    np.testing.assert_array_equal(observables.distinct_mask(bags), [[True, True]])
-    present, attention = observables.expected_attention(Layer(np.zeros((1, 2)), np.zeros((2, 2))), bags)
-    assert present.tolist() == [0]
-    np.testing.assert_allclose(attention, [[0.5, 0.5]], rtol=1e-15)

@@ -16,7 +16,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from numba import njit
 
-from dynamics import Bags, Layer, SequenceClasses
+from dynamics import Bags, SequenceClasses
 from dynamics._model import sampling
 
 FALSE_ALARM = 1e-6
@@ -103,15 +103,6 @@ def sequence_law(tokens, probabilities):
     for _ in range(tokens.shape[1]):
         law = np.outer(probabilities, law).ravel()
     return chi_square(np.bincount(index, minlength=law.size), law * len(tokens))
-
-
-def count_law(counts, probabilities):
-    """p-value of the hypothesis that the rows of ``counts`` are multinomial."""
-    total = int(counts[0].sum())
-    cells, observed = np.unique(counts, axis=0, return_counts=True)
-    expected = len(counts) * scipy.stats.multinomial.pmf(cells, total, probabilities)
-    rest = len(counts) - expected.sum()
-    return chi_square(np.append(observed, 0), np.append(expected, max(rest, 1e-9)))
 
 
 # Random bits and alias tables
@@ -301,28 +292,6 @@ def test_tokens_of_a_sequence_are_independent(length):
     assert sequence_law(tokens, SKEWED + SHIFT) < FALSE_ALARM
 
 
-@pytest.mark.parametrize(("length", "dtype"), [(2, "float64"), (7, "float64"), (4, "float32")])
-def test_counts_are_multinomial(length, dtype):
-    """Chi-square over all count vectors of T - 1 tokens."""
-    counts, _, _ = draw(driving.start(one_bag(SKEWED), batch_size=100_000, length=length, seed=length, dtype=dtype))
-    assert (counts.sum(axis=1) == length - 1).all()
-    assert count_law(counts, SKEWED) > FALSE_ALARM
-    assert count_law(counts, SKEWED + 2 * SHIFT) < FALSE_ALARM
-
-
-def test_bags_are_drawn_by_their_weights():
-    """Unequal weights, one of them zero, and the tokens, query and next token of a bag stay together."""
-    weight = np.array([0.05, 0.0, 0.5, 0.2, 0.25])
-    bags = Bags.from_dense([0, 1, 2, 1, 0], [4, 3, 2, 1, 0], np.eye(5) + np.eye(5, k=1), weight)
-    counts, query, target = draw(driving.start(bags, batch_size=100_000, length=20, seed=0))
-    source = 4 - target
-    assert chi_square(np.bincount(source, minlength=5)[weight > 0], weight[weight > 0] * len(source)) > FALSE_ALARM
-    assert (source != 1).all()
-    assert (query == bags.query[source]).all()
-    assert (counts[np.arange(len(source)), source] > 0).mean() > 0.99
-    assert (counts * (reference.dense_counts(bags)[source] == 0) == 0).all()
-
-
 def test_bags_of_a_batch_are_independent():
     """Batches of two, whose groups stand in the order of their first bags: all ordered pairs, by chi-square."""
     weight = np.array([0.05, 0.0, 0.5, 0.2, 0.25])
@@ -340,16 +309,6 @@ def test_tokens_do_not_depend_on_the_bag_drawn_before_them():
     joint = np.bincount(3 * target + counts.argmax(axis=1), minlength=6)
     assert chi_square(joint, (table / 2).ravel() * len(target)) > FALSE_ALARM
     assert chi_square(joint, (table / 2 + SHIFT).ravel() * len(target)) < FALSE_ALARM
-
-
-def test_soft_targets_travel_with_their_bag():
-    rng = np.random.default_rng(0)
-    bags = Bags.from_dense([0, 1, 0], rng.dirichlet(np.ones(4), 3), np.eye(3))
-    counts, query, target = draw(driving.start(bags, batch_size=500, length=5, seed=0))
-    source = counts.argmax(axis=1)
-    assert len(np.unique(source)) == 3
-    np.testing.assert_array_equal(target, bags.target[source])
-    np.testing.assert_array_equal(query, bags.query[source])
 
 
 @given(strategies.bags())
@@ -399,36 +358,3 @@ def test_no_position_bias_is_the_plain_law():
     plain, _, _ = draw(driving.start(one_bag(SKEWED), **options))
     tokens = draw_positions(one_bag(SKEWED), 500, 20, seed=5)
     np.testing.assert_array_equal(plain, (tokens[:, :, None] == np.arange(3)).sum(axis=1))
-
-
-def test_position_bias_is_a_prior_of_contextual_tokens():
-    """Section 7 of the paper: softmax over positions of z[x_t] - b j equals attention without positions to counts
-    N_l = sum over the positions of l of exp(-b j), i.e. with ln N_l as a prior added to z."""
-    bias, length = 0.3, 12
-    rng = np.random.default_rng(0)
-    Z = rng.normal(size=(1, 3))
-    layer = Layer(Z, np.zeros((3, 2)))
-    tokens = draw_positions(one_bag(SKEWED), 50, length, seed=7)
-    counts, _, _ = draw(driving.start(one_bag(SKEWED), batch_size=50, length=length, seed=7, position_bias=bias))
-    distance = np.arange(length - 1)
-    for sequence, weighted in zip(tokens, counts, strict=True):
-        scores = np.exp(Z[0, sequence] - bias * distance)
-        by_position = np.bincount(sequence, scores / scores.sum(), minlength=3)
-        present = np.flatnonzero(weighted)
-        bag = Bags([0], [0], [0, present.size], present, weighted[present], n_tokens=3, vocab_size=2)
-        np.testing.assert_allclose(layer.attention(bag)[0], by_position, rtol=1e-12, atol=1e-15)
-        prior = Z + np.log(np.where(weighted > 0, weighted, 1e-300))
-        np.testing.assert_allclose(np.exp(prior[0]) / np.exp(prior).sum(), by_position, rtol=1e-12, atol=1e-15)
-
-
-def test_samples_of_sequence_classes_have_the_same_law():
-    """`SequenceClasses.sample` (numpy's multinomial) and the kernel (alias tables) agree: two-sample chi-square."""
-    classes = SequenceClasses([[0.2, 0.3, 0.5, 0], [0.5, 0.2, 0, 0.3]], [0, 1], class_weights=[0.3, 0.7])
-    n, length = 50_000, 5
-    counts, _, target = draw(driving.start(classes, batch_size=n, length=length, seed=11))
-    bags = classes.sample(n, length=length, rng=12)
-    rows = np.vstack([np.column_stack([target, counts]), np.column_stack([bags.target, reference.dense_counts(bags)])])
-    _, cell = np.unique(rows, axis=0, return_inverse=True)
-    table = np.stack([np.bincount(part, minlength=cell.max() + 1) for part in np.split(cell.ravel(), 2)])
-    table = table[:, table.sum(axis=0) >= 10]
-    assert scipy.stats.chi2_contingency(table).pvalue > FALSE_ALARM

@@ -3,8 +3,6 @@
 Statistical tests have fixed seeds; each states the probability with which it would fail by chance at new ones.
 """
 
-import itertools
-
 import driving
 import numpy as np
 import pytest
@@ -15,8 +13,7 @@ import strategies
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamics import Bags, DivergenceError, Layer, Limits, SequenceClasses, gradient_flow, sgd, sgd_many
-from yzflow.papers.scan_and_snap import synthetic
+from dynamics import Bags, DivergenceError, Layer, Limits, SequenceClasses, sgd, sgd_many
 
 FULL = {"batch_size": None, "length": None, "momentum": 0.0}
 rates = st.floats(0.01, 2)
@@ -54,52 +51,10 @@ def test_full_batch_step_is_an_euler_step_of_the_flow(draws, eta_y, eta_z):
     assert np.abs(final.expand().Y - whole.Y - eta_y * dY).max() < 1e-13 * eta_y * scale + 1e-15 * scale
 
 
-@pytest.mark.parametrize("momentum", [0.0, 0.5, 0.9])
-def test_momentum_is_that_of_the_usual_libraries(momentum):
-    """v <- mu v + g, theta <- theta + eta v (not eta inside the velocity, not (1 - mu) g), from Lemma 1."""
-    data = small_classes().population()
-    layer = strategies.generic_layer(data)
-    final = sgd(data, eta_y=0.8, eta_z=0.5, steps=12, init=layer, **{**FULL, "momentum": momentum}).final
-    expected = reference.momentum_loop(
-        lambda p: reference.lemma1(data, p), reference.arrays(layer), (0.5, 0.8), 12, momentum
-    )
-    for ours, theirs in zip(reference.arrays(final), expected, strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-13)
-
-
 def some_bags(soft):
     rng = np.random.default_rng(3)
     target = rng.dirichlet(np.ones(3), 4) if soft else [0, 2, 1, 2]
     return Bags.from_dense([0, 1, 0, 1], target, rng.exponential(size=(4, 4)), rng.dirichlet(np.ones(4)), vocab_size=4)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("optimizer", "value", "soft", "dtype"),
-    [
-        ("sgd", True, False, "float64"),
-        ("adam", True, True, "float64"),
-        ("sgd", False, True, "float32"),
-        ("adam", False, False, "float32"),
-    ],
-)
-def test_loops_are_those_of_the_textbooks(optimizer, value, soft, dtype):
-    """Momentum and Adam with bias correction, on gradients by complex step of the loss; three different rates."""
-    data = some_bags(soft)
-    layer = strategies.generic_layer(data, value=value, seed=1)
-    etas = (0.05, 0.08, 0.03)[: len(reference.arrays(layer))]
-    options = {"eta_v": 0.03} if value else {}
-    options |= {"eta_y": 0.08, "eta_z": 0.05, "steps": 6, "init": layer, "optimizer": optimizer, "dtype": dtype}
-    final = sgd(data, **{**FULL, "momentum": 0.7}, **options).final
-    gradient = lambda parameters: reference.complex_step_gradient(data, parameters)  # noqa: E731
-    if optimizer == "adam":
-        expected = reference.adam_loop(gradient, reference.arrays(layer), etas, 6)
-    else:
-        expected = reference.momentum_loop(gradient, reference.arrays(layer), etas, 6, 0.7)
-    tolerance = {"float64": 1e-12, "float32": 1e-6}[dtype]
-    for ours, theirs, before in zip(reference.arrays(final), expected, reference.arrays(layer), strict=True):
-        assert np.abs(theirs - before).max() > 0.01  # the tolerance is small against what moves
-        np.testing.assert_allclose(ours, theirs, rtol=0, atol=tolerance)
 
 
 def test_value_matrix_takes_the_rate_of_y_by_default():
@@ -114,106 +69,7 @@ def test_value_matrix_takes_the_rate_of_y_by_default():
 # Convergence to the flow
 
 
-def slope(x, y):
-    return np.polyfit(np.log(x), np.log(y), 1)[0]
-
-
-def distance(layer, other):
-    return np.sqrt(
-        sum(((a - b) ** 2).sum() for a, b in zip(reference.arrays(layer), reference.arrays(other), strict=True))
-    )
-
-
-@pytest.mark.parametrize("momentum", [0.0, 0.9])
-def test_full_batch_converges_to_the_flow_at_first_order(momentum):
-    """At t = 20 the state errs in proportion to the step; with momentum mu the effective rate is eta / (1 - mu)."""
-    classes, t_end = small_classes(), 20.0
-    layer = strategies.generic_layer(classes.population(), scale=0.3)
-    flow = gradient_flow(
-        classes, eta_y=1.0, eta_z=0.7, t_end=t_end, times=[t_end], init=layer, rtol=1e-11, atol=1e-13
-    ).final
-    counts = np.array([8000, 16000]) if momentum == 0.9 else np.array([1000, 2000])
-    errors = []
-    for steps in counts:
-        eta = (1 - momentum) * t_end / steps
-        options = {**FULL, "momentum": momentum, "record_every": int(steps), "init": layer}
-        errors.append(distance(sgd(classes, eta_y=eta, eta_z=0.7 * eta, steps=int(steps), **options).final, flow))
-    assert slope(t_end / counts, errors) == pytest.approx(1, abs=0.1)
-    assert errors[-1] < 0.02 * distance(flow, layer)
-
-
-def enumerated(classes, positions):
-    """All count vectors of ``positions`` tokens with their probabilities: the law of a finite sequence, as bags."""
-    parts, table = [], classes.probabilities.toarray()
-    ranges = itertools.product(range(positions + 1), repeat=classes.n_tokens - 1)
-    counts = np.array([[*head, positions - sum(head)] for head in ranges if sum(head) <= positions])
-    for n, p in enumerate(table):
-        mine = counts[(counts[:, p == 0] == 0).all(axis=1)]
-        log_law = scipy.special.gammaln(positions + 1) - scipy.special.gammaln(mine + 1).sum(axis=1)
-        weight = np.exp(log_law + scipy.special.xlogy(mine, p).sum(axis=1))
-        query = np.full(len(mine), classes.population().query[n])
-        sizes = {**classes.population().sizes}
-        parts.append(Bags.from_dense(query, np.full(len(mine), n), mine, weight / weight.sum(), **sizes))
-    return Bags.concatenate(parts, classes.class_weights)
-
-
 TINY = SequenceClasses([[0.5, 0.3, 0.2], [0.2, 0.2, 0.6]], [0, 1], class_weights=[0.4, 0.6], vocab_size=4)
-
-
-@pytest.mark.parametrize("length", [2, 7])
-def test_mini_batch_gradient_has_the_mean_and_covariance_of_its_law(length):
-    """One step of many runs against mean and covariance over all multinomial counts (so T, 1/B and the draws fit).
-
-    Hotelling's statistic of the mean is chi-square in the limit of 51,200 sequences; false alarm 1e-5. The total
-    variance has its own standard error from the runs; false alarm 1e-5 too.
-    """
-    size, runs, eta = 128, 400, 0.5
-    layer = strategies.generic_layer(TINY.population())
-    law = enumerated(TINY, length - 1)
-    slopes = []
-    for b in range(len(law)):
-        at = slice(law.indptr[b], law.indptr[b + 1])
-        bag = Bags(law.query[[b]], law.target[[b]], [0, at.stop - at.start], law.token[at], law.count[at], **law.sizes)
-        slopes.append(np.concatenate([array.ravel() for array in reference.arrays(layer.gradient(bag))]))
-    slopes = np.array(slopes)
-    mean = law.weight @ slopes
-    covariance = (slopes - mean).T @ np.diag(law.weight) @ (slopes - mean)
-    options = {"eta_y": eta, "eta_z": eta, "steps": 1, "batch_size": size, "length": length, "init": layer}
-    outcomes = sgd_many([(TINY, {**options, "seed": seed}) for seed in range(runs)])
-    steps = [
-        np.concatenate(
-            [((a - b) / eta).ravel() for a, b in zip(reference.arrays(o.layer), reference.arrays(layer), strict=True)]
-        )
-        for o in outcomes
-    ]
-    errors = (np.array(steps) - mean) * np.sqrt(size)
-    values, vectors = np.linalg.eigh(covariance)
-    keep = values > 1e-10 * values.max()
-    assert np.abs(errors @ vectors[:, ~keep]).max() < 1e-6  # directions that no sequence has
-    scores = errors @ vectors[:, keep] / np.sqrt(values[keep])
-    statistic = runs * (scores.mean(axis=0) ** 2).sum()
-    assert scipy.stats.chi2.sf(statistic, keep.sum()) > 1e-5
-    squares = (errors**2).sum(axis=1)
-    assert abs(squares.mean() - np.trace(covariance)) < 4.4 * squares.std() / np.sqrt(runs)
-
-
-@pytest.mark.slow
-def test_sgd_converges_to_the_flow():
-    """eta = t / n, T - 1 = 4 n and B = 2 n: each of the three errors is of order 1/n, and so is their sum.
-
-    The root mean square over 100 seeds has a standard error of 6%, so the slope one of 0.04: false alarm 2e-4.
-    """
-    t_end = 4.0
-    layer = strategies.generic_layer(TINY.population(), scale=0.5)
-    flow = gradient_flow(TINY, eta_y=1.0, eta_z=1.0, t_end=t_end, times=[t_end], init=layer).final
-    counts = np.array([10, 20, 40])
-    errors = []
-    for n in counts:
-        arguments = {"eta_y": t_end / n, "eta_z": t_end / n, "steps": int(n), "momentum": 0.0, "init": layer}
-        arguments |= {"batch_size": int(2 * n), "length": int(4 * n + 1)}
-        outcomes = sgd_many([(TINY, {**arguments, "seed": seed}) for seed in range(100)])
-        errors.append(np.sqrt(np.mean([distance(outcome.layer, flow) ** 2 for outcome in outcomes])))
-    assert slope(counts, errors) == pytest.approx(-1, abs=0.15)
 
 
 # Invariants
@@ -230,14 +86,6 @@ def test_sgd_conserves_row_sums(draws, batch_size, momentum):
     for name, sums in trajectory.row_sums().items():
         moved = np.abs(trajectory.dataset[name]).sum().item() / trajectory.dataset.sizes["time"] + 1
         assert np.abs(sums - sums.isel(time=0)).max() < 1e-13 * moved * 20
-
-
-def test_adam_does_not_conserve_row_sums():
-    """Documented negative: dividing each entry by its own root mean square breaks the zero sums of Lemma 1."""
-    for name, sums in synthetic.syn_small(eta_y=0.1, eta_z=0.1, optimizer="adam", steps=20).row_sums().items():
-        assert np.abs(sums.isel(time=-1)).min() > 0.05, name
-    for name, sums in synthetic.syn_small(eta_y=1.0, eta_z=1.0, steps=20).row_sums().items():
-        assert np.abs(sums).max() < 1e-13, name
 
 
 @given(st.data(), st.sampled_from(OPTIMIZERS), st.sampled_from([None, 5]))
@@ -469,18 +317,3 @@ def test_progress_changes_nothing(capsys):
     options = {"eta_y": 0.5, "eta_z": 0.5, "steps": 9}
     assert_equal_arrays(state(sgd(small_classes(), progress=True, **options)), state(sgd(small_classes(), **options)))
     assert capsys.readouterr().out == ""
-
-
-def test_given_bags_are_the_sequences_and_not_what_they_are_drawn_from():
-    """Each step of batch size 1 sees one of the bags with its own counts, chosen by weight."""
-    bags = Bags.from_dense([0, 0], [0, 1], [[3.0, 1.0], [1.0, 6.0]], [0.25, 0.75])
-    start = strategies.generic_layer(bags)
-    options = {"eta_y": 0.5, "eta_z": 0.5, "steps": 1, "batch_size": 1, "momentum": 0.0, "init": start}
-    ends = [reference.arrays(sgd(bags, seed=seed, **options).final) for seed in range(40)]
-    single = [Bags.from_dense([0], [n], [bags.count[2 * n : 2 * n + 2]], vocab_size=2) for n in range(2)]
-    expected = [reference.arrays(sgd(one, **{**options, **FULL, "init": start}).final) for one in single]
-    chosen = [int(np.argmin([np.abs(end[0] - other[0]).max() for other in expected])) for end in ends]
-    for end, n in zip(ends, chosen, strict=True):
-        for array, other in zip(end, expected[n], strict=True):
-            np.testing.assert_allclose(array, other, atol=1e-14)
-    assert 20 <= sum(chosen) <= 39  # mean 30, standard deviation 2.7: false alarm below 1e-3 for a new set of seeds

@@ -89,31 +89,6 @@ def test_the_reduced_flow_is_the_whole_flow(data, decoder):
     assert_same(run(data, decoder), run(data, decoder, "none"))
 
 
-@given(symmetric_bags(), decoders, strategies.SEEDS)
-def test_names_do_not_matter(data, decoder, seed):
-    """Neither for what is found, nor for the result."""
-    rng = np.random.default_rng(seed)
-    tokens, order = rng.permutation(data.n_tokens), rng.permutation(len(data))
-    targets, queries = rng.permutation(data.vocab_size), rng.permutation(data.n_queries)
-    renamed = Bags.from_dense(
-        queries[data.query[order]],
-        targets[data.target[order]],
-        reference.dense_counts(data)[order][:, tokens],
-        data.weight[order],
-        n_queries=data.n_queries,
-        vocab_size=data.vocab_size,
-    )
-    one, other = find_symmetry(data), find_symmetry(renamed)
-    assert (one is None) == (other is None)
-    if one is not None:
-        assert one.variables == other.variables
-    one, other = run(data, decoder), run(renamed, decoder)
-    assert (
-        reference.scaled_difference(other.dataset["z"].values[:, queries], one.dataset["z"].values[:, :, tokens]) < 1e-9
-    )
-    assert reference.scaled_difference(other.dataset["loss"], one.dataset["loss"]) < 1e-9
-
-
 @pytest.mark.parametrize("decoder", ["full", "modified", "theory"])
 @pytest.mark.parametrize(
     ("data", "variables"),
@@ -146,14 +121,6 @@ def test_twins_alone_leave_one_kind_that_holds_everything():
     (kind,) = symmetry.kinds
     assert (symmetry.tokens.size, symmetry.columns.size, symmetry.queries.size) == (0, 0, 0)
     assert (kind.copies, symmetry.variables) == (1, 1 * 2 + 2 * 2)
-
-
-def test_the_number_of_variables_does_not_depend_on_the_number_of_classes():
-    sizes = set()
-    for n_classes in (3, 30, 3000):
-        data = SequenceClasses.single_common_token(n_classes, 9000).population()
-        sizes.add(find_symmetry(data).variables)
-    assert len(sizes) == 1
 
 
 @given(strategies.bags(soft=False), st.sampled_from(["linear", "log"]))
@@ -317,22 +284,3 @@ def test_a_large_reduced_flow_says_the_same(decoder, monkeypatch):
     np.testing.assert_allclose(large.dataset["z_final"], whole.final.Z, rtol=0, atol=1e-9)
     with pytest.raises(ValueError, match="never forms"):
         large.row_sums()
-
-
-@pytest.mark.parametrize("decoder", ["full", "modified"])
-def test_a_start_with_interchangeable_tokens_is_reduced(decoder):
-    """Two own tokens of each class that start equal: one variable stands for both, whose logits the norm weighs."""
-    table = np.zeros((4, 9))
-    table[:, 0] = 0.4
-    for n in range(4):
-        table[n, 1 + 2 * n : 3 + 2 * n] = 0.3
-    data = SequenceClasses(table, [0] * 4, vocab_size=6).population()
-    Z, Y = np.zeros((1, 9)), np.zeros((9, 6))
-    Z[0, 1:] = 0.3
-    for n in range(4):
-        Y[1 + 2 * n : 3 + 2 * n] = -0.1
-        Y[1 + 2 * n : 3 + 2 * n, n] = 0.7
-    found = run(data, decoder, init=Layer(Z, Y))
-    assert reduction(found).startswith("4 copies of 1 bags")
-    assert_same(found, run(data, decoder, "none", init=Layer(Z, Y)))
-    np.testing.assert_allclose(found.dataset["y"].values[0], Y, atol=1e-15)

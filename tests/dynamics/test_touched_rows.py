@@ -162,15 +162,6 @@ def test_what_is_large_goes_by_the_bytes_of_all_states():
             assert "entry" not in sgd(small(), **own, init=values, eta_v=0.0).dataset.dims
 
 
-@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
-def test_recording_changes_nothing(optimizer):
-    """No bit of a small run, as the documentation of `sgd` says, though records need every row brought up to date."""
-    often, once = (sgd(small(), **OPTIONS | {"optimizer": optimizer, "record_every": n}) for n in (1, 40))
-    np.testing.assert_array_equal(often.final.Y, once.final.Y)
-    np.testing.assert_array_equal(often.final.Z, once.final.Z)
-    np.testing.assert_array_equal(often.dataset["batch_loss"], once.dataset["batch_loss"])
-
-
 def test_loss_and_attention_are_measured_on_what_is_given():
     classes, held_out = small(), small().sample(5, length=9, rng=1)
     run = sgd(classes, **OPTIONS, evaluate=held_out)
@@ -204,8 +195,3 @@ def test_a_real_vocabulary_has_no_table_of_all_its_pairs():
     # 64 sequences of 127 tokens: rows that none of them has were never written to.
     assert (np.abs(final.Y).max(axis=1) > 0).sum() <= 64 * 127
     assert np.abs(run.row_sums()["y"]).max() < 1e-4 * np.abs(final.Y).sum(axis=1).max()
-
-
-def test_a_start_that_would_fill_the_memory_is_refused():
-    with pytest.raises(ValueError, match=r"`init` must be 'zero' or a Layer .* 'uniform' with 18.8 GiB"):
-        sgd(large_classes(30), eta_y=1, eta_z=1, steps=1, init="uniform")

@@ -238,23 +238,6 @@ def test_row_sums_stay_or_move_exactly_where_they_must(seed, batch_size):
             assert np.abs(after - before).max() > 1e-3
 
 
-@pytest.mark.parametrize("name", [*KEEP, *DECAY, "adam"])
-def test_flows_keep_row_sums_as_steps_do(name):
-    optimizer, objective = training.values([name])
-    optimizer = Optimizer("adam", **EASY) if name == "adam" else optimizer
-    end = gradient_flow(
-        BAGS, t_end=40.0, n_times=2, init=LAYER, optimizer=optimizer, objective=objective, **training.RATES
-    )
-    moved = sums(end.final) - sums(LAYER)
-    rates = np.repeat([training.RATES["eta_z"], training.RATES["eta_y"]], [2, 5])
-    if name in DECAY:
-        np.testing.assert_allclose(moved, sums(LAYER) * np.expm1(-0.2 * 40 * rates), rtol=0, atol=1e-7)
-    elif name == "adam":
-        assert np.abs(moved).max() > 1e-3
-    else:
-        np.testing.assert_allclose(moved, 0, atol=1e-10)
-
-
 def test_clipping_that_never_clips_changes_nothing():
     """But for the rounding of a product with one; and one that always does makes steps of one length."""
     own = {"init": LAYER, "steps": 20, **FULL, "eta_y": 0.1, "eta_z": 0.1}

@@ -4,7 +4,6 @@ import h5py
 import numpy as np
 import pytest
 import reference
-import scipy.stats
 import strategies
 import xarray as xr
 from hypothesis import given, settings
@@ -51,35 +50,6 @@ def test_attention_given_a_next_token_is_the_mean_over_its_bags():
     np.testing.assert_allclose(dataset["attention"].values[0], [[0, 1 / 2, 1 / 2], [1 / 8, 5 / 16, 9 / 16]], rtol=1e-14)
     np.testing.assert_array_equal(dataset["distinct"], [[False, False, False], [True, False, False]])
     np.testing.assert_array_equal(dataset["query_of"], [0, -1])
-
-
-def test_attention_of_soft_targets_is_weighted_by_their_probability():
-    data = Bags.from_dense([0, 0], [[0.5, 0.5], [0.2, 0.8]], [[1, 0], [0, 1]], [0.4, 0.6])
-    dataset = run(data, t_end=1e-6, n_times=2).dataset
-    np.testing.assert_allclose(
-        dataset["attention"].values[0], [[0.2 / 0.32, 0.12 / 0.32], [0.2 / 0.68, 0.48 / 0.68]], rtol=1e-14
-    )
-    assert not dataset["distinct"].any()
-
-
-@given(strategies.sequence_classes())
-@settings(max_examples=8)
-def test_entropy_is_the_one_of_scipy(classes):
-    trajectory = run(classes)
-    attention = trajectory.dataset["attention"].values
-    entropy, restricted = (trajectory.attention_entropy(tokens).values for tokens in ("all", "distinct"))
-    np.testing.assert_allclose(entropy, scipy.stats.entropy(attention, axis=-1), rtol=1e-12, atol=1e-15)
-    for n in range(classes.n_classes):
-        # scipy renormalises, as the paper's measure does.
-        expected = scipy.stats.entropy(attention[:, n, classes.distinct_tokens(n)], axis=-1)
-        np.testing.assert_allclose(restricted[:, n], expected, rtol=1e-12, atol=1e-15)
-
-
-def test_entropy_without_a_distinct_token_is_nan(trajectory):
-    entropy = trajectory.attention_entropy()
-    np.testing.assert_array_equal(np.isnan(entropy.values).all(axis=0), [False, False, True])
-    assert entropy.dims == ("time", "next_token")
-    assert not np.isnan(trajectory.attention_entropy("all")).any()
 
 
 def test_growth_factor_and_relative_gain_by_hand(trajectory):
@@ -179,21 +149,3 @@ def test_load_refuses_another_netcdf(tmp_path):
         Trajectory.load(tmp_path / "run.nc")
     with pytest.raises(ValueError, match=r"^`dataset` must have the attribute format"):
         Trajectory(xr.Dataset())
-
-
-@pytest.mark.parametrize("existing", [None, b"precious"])
-def test_a_failed_save_leaves_no_trace(trajectory, tmp_path, monkeypatch, existing):
-    """The disk fills up half-way: what stood there stays, and nothing else appears."""
-    path = tmp_path / "run.nc"
-    if existing:
-        path.write_bytes(existing)
-
-    def full_disk(_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("os.fsync", full_disk)
-    with pytest.raises(OSError, match="No space left"):
-        trajectory.save(path)
-    assert [entry.name for entry in tmp_path.iterdir()] == (["run.nc"] if existing else [])
-    if existing:
-        assert path.read_bytes() == existing
