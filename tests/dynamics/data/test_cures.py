@@ -52,12 +52,6 @@ def test_frequencies_for_probabilities(door, shares):
     cures.check_shares(door, shares)
 
 
-def test_nothing_to_divide_by():
-    assert cures.refusal(lambda rows: SequenceClasses(rows, [0, 0]), [[0, 0], [0.5, 0.5]]).endswith(
-        "but got 0.0 in row 0"
-    )
-
-
 @pytest.mark.parametrize("call", OF_NUMBERS.values(), ids=OF_NUMBERS)
 def test_whole_floats_for_a_number(call):
     cures.check_number(call)

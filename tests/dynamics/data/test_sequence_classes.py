@@ -132,47 +132,15 @@ def test_samples_are_sequences_of_their_class(classes, length, n, seed):
         np.testing.assert_array_equal(getattr(data, name), getattr(again, name))
 
 
-def test_other_seeds_give_other_samples():
-    classes = SequenceClasses.syn_small()
-    one, other = (classes.sample(20, length=30, rng=seed) for seed in (1, 2))
-    assert not np.array_equal(reference.dense_counts(one), reference.dense_counts(other))
-
-
-FALSE_ALARM = 1e-4  # of each chi-square test below; seeds are fixed, so a pass stays a pass
-
-
-def p_values(data, table, weights, length):
-    """Chi-square goodness of fit of the classes, of each token's binomial marginal and of a pair's covariance."""
-    classes = np.bincount(data.target, minlength=len(weights))
-    found = [scipy.stats.chisquare(classes, weights * len(data)).pvalue]
-    counts = reference.dense_counts(data)
-    for n, row in enumerate(table):
-        own = counts[data.target == n]
-        for token in np.flatnonzero((row > 0) & (row < 1)):
-            # The number of a token is binomial; cells expected fewer than five times are pooled.
-            expected = len(own) * scipy.stats.binom.pmf(np.arange(length), length - 1, row[token])
-            observed = np.bincount(own[:, token].astype(int), minlength=length)
-            rare = expected < 5
-            cells = np.append(observed[~rare], observed[rare].sum()), np.append(expected[~rare], expected[rare].sum())
-            keep = cells[1] > 0
-            # `chisquare` refuses sums that differ in the last digits, until scipy 1.16 without an option to let it.
-            statistic = ((cells[0][keep] - cells[1][keep]) ** 2 / cells[1][keep]).sum()
-            found.append(scipy.stats.chi2.sf(statistic, keep.sum() - 1))
-        # Two tokens together are binomial too: this sees whether the counts of a sequence are dependent as they must.
-        pair = np.flatnonzero(row)[:2]
-        if pair.size == 2 and row[pair].sum() < 1 - 1e-9:
-            both = own[:, pair].sum(axis=1)
-            z = (both.var() / ((length - 1) * row[pair].sum() * (1 - row[pair].sum())) - 1) * np.sqrt(len(own) / 2)
-            found.append(2 * scipy.stats.norm.sf(abs(z)))
-    return np.array(found)
-
-
-TABLE = np.array([[0.5, 0.3, 0.2, 0, 0], [0.25, 0.05, 0, 0.7, 0], [0, 0.1, 0.3, 0.2, 0.4]])
-WEIGHTS = np.array([0.2, 0.3, 0.5])
-
-
-def test_samples_are_multinomial():
-    classes = SequenceClasses(TABLE, [0, 1, 1], class_weights=WEIGHTS)
-    found = p_values(classes.sample(20_000, length=12, rng=7), TABLE, WEIGHTS, 12)
-    assert len(found) == 14
-    assert found.min() > FALSE_ALARM / len(found)
+def test_samples_have_the_law_of_all_sequences():
+    """Chi square over all bags of three tokens that a class can have; false alarm once in 1e4 seeds."""
+    table = np.array([[0.5, 0.3, 0.2, 0, 0], [0.25, 0.05, 0, 0.7, 0], [0, 0.1, 0.3, 0.2, 0.4]])
+    classes = SequenceClasses(table, [0, 1, 1], class_weights=[0.2, 0.3, 0.5])
+    law, seen, n = classes.all_sequences(length=4), classes.sample(20_000, length=4, rng=7).merge(), 20_000
+    found = {(b, *row): w for b, row, w in zip(seen.target, reference.dense_counts(seen), seen.weight, strict=True)}
+    drawn = [n * found.pop((b, *row), 0) for b, row in zip(law.target, reference.dense_counts(law), strict=True)]
+    rare = n * law.weight < 5
+    cells = np.array([drawn, n * law.weight])
+    cells = np.column_stack([cells[:, ~rare], cells[:, rare].sum(axis=1)])
+    assert not found and len(law) > 30
+    assert scipy.stats.chi2.sf(((cells[0] - cells[1]) ** 2 / cells[1]).sum(), cells.shape[1] - 1) > 1e-4

@@ -14,12 +14,6 @@ from hypothesis import strategies as st
 from dynamics import TextCorpus
 from dynamics.data import text
 
-WIKI = """
- = Robert Boulter =
-
- Robert Boulter is an English film , television and theatre actor . He had a guest @-@ starring role in 1 @,@ 000
- <unk> of the U.S. series 's 3 @.@ 5 <unk> .
-"""
 TEXTS = st.text(
     st.sampled_from("aAbB \n\r\t.'-<>@é\u2019\u2028İß") | st.characters(exclude_categories=["Cs"], min_codepoint=1),
     max_size=60,
@@ -58,24 +52,6 @@ def test_rare_tokens_become_unknown():
     assert corpus.decode(corpus.tokens) == "<unk> a <unk> c <unk> a c c"
     assert TextCorpus(["b a b"], vocab_size=100).vocab_size == 3
     assert corpus.encode("c nowhere\na").tolist() == [1, 0, 2]
-
-
-def test_a_validation_text_keeps_the_ids_of_the_training_text():
-    train = TextCorpus(["one two two"])
-    valid = TextCorpus(["two three one"], vocabulary=train.vocabulary)
-    assert valid.vocabulary == train.vocabulary
-    assert valid.tokens.tolist() == [1, 0, 2]
-
-
-def test_wikitext_is_read_as_it_is(tmp_path):
-    path = tmp_path / "wiki.train.tokens"
-    path.write_text(WIKI)
-    corpus = TextCorpus(path, lowercase=False)
-    assert corpus.decode(corpus.tokens).split() == WIKI.split()
-    counts = Counter(WIKI.split())
-    assert {word: counts[word] for word in counts} == {
-        word: count for word, count in zip(corpus.vocabulary, corpus.counts, strict=True) if count
-    }
 
 
 def test_words_of_prose():

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamics import Bags, Optimizer, SequenceClasses, gradient_flow, sgd
+from dynamics import Bags, SequenceClasses, gradient_flow
 from dynamics.support import checks, files
 from dynamics.support.files import replacing
 
@@ -58,15 +58,6 @@ def test_integers_that_python_does_not_write_are_refused_in_words(value):
             check("a", value)
     with refuses("a", "an integer of thousands of digits"):
         checks.integer("a", value, minimum=0)
-
-
-@pytest.mark.slow
-def test_momentum_stands_in_one_place():
-    arguments = {"eta_y": 1.0, "eta_z": 1.0, "steps": 2, "batch_size": 4, "length": 5}
-    one = sgd(CLASSES, **arguments, momentum=0.5)
-    other = sgd(CLASSES, **arguments, optimizer=Optimizer("sgd", momentum=0.5))
-    np.testing.assert_array_equal(one.dataset["y"], other.dataset["y"])
-    assert one.parameters == other.parameters and one.parameters["momentum"] == 0.5
 
 
 def test_t_end_lies_after_the_start():
