@@ -4,7 +4,6 @@ import dataclasses
 import json
 import math
 import sys
-from importlib import import_module
 from types import SimpleNamespace
 
 import numpy as np
@@ -250,20 +249,10 @@ def test_one_core_holds_within_and_all_are_back_after():
 
 
 FOLDER = ROOT / "docs" / "benchmarks"
-STUDIES = sorted(path.stem for path in FOLDER.glob("*.json") if path.stem != "benchmarks")
 
 
-@pytest.mark.parametrize("name", STUDIES)
-def test_published_tables_are_those_of_the_published_numbers(name):
-    if name in {"enclosures", "growth"}:
-        pytest.importorskip("yzflow_enclose")
-    data = json.loads((FOLDER / f"{name}.json").read_text())
-    assert (FOLDER / f"{name}.md").read_text() == import_module(f"benchmarks.{name}").markdown(data) + "\n"
-
-
-def test_the_published_table_of_ratios_is_that_of_the_published_rows():
+def test_the_published_ratios_are_those_of_the_published_times():
     rows = json.loads((FOLDER / "benchmarks.json").read_text())["rows"]
-    assert (FOLDER / "benchmarks.md").read_text() == report.markdown(rows)
     assert all(row["ratio"] == pytest.approx(row["peer"] / row["ours"]) for row in rows)
 
 

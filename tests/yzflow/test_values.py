@@ -32,6 +32,28 @@ def test_every_page_has_the_stored_numbers_and_no_number_without_a_key():
     assert [str(fault) for fault in check_pages(ROOT)] == []
 
 
+def test_another_digit_in_a_page_that_is_made_of_numbers_is_a_fault(clone):
+    """Of each way to make one: a table of a benchmark, and the page of a study in a paper."""
+    pytest.importorskip("yzflow_joma")
+    changed = {
+        "docs/benchmarks/scaling": ("json", "| 0.13 |", "| 0.18 |", 3),
+        "papers/joma/in_training": ("png", "12 of 20", "13 of 20", 19),
+    }
+    shutil.copytree(ROOT / "papers" / "joma" / "yzflow_joma", clone / "papers" / "joma" / "yzflow_joma")
+    for stem, (ending, *_) in changed.items():
+        for kind in (ending, "md"):
+            (clone / stem).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / f"{stem}.{kind}", clone / f"{stem}.{kind}")
+    assert check_pages(clone) == []
+    for stem, (_, old, new, line) in changed.items():
+        page = clone / f"{stem}.md"
+        text = page.read_text()
+        page.write_text(text.replace(old, new, 1))
+        (fault,) = check_pages(clone)
+        assert (fault.file, fault.line) == (f"{stem}.md", line) and new in fault.problem and old in fault.problem
+        assert write_pages(clone) == [f"{stem}.md"] and page.read_text() == text
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("room", ROOMS, ids=[str(room.relative_to(ROOT)) for room in ROOMS])
 def test_stored_numbers_are_those_of_a_fresh_run(room):

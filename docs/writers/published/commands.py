@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from published.pages import check_pages, unkeyed, write_pages
+from published.pages import check_pages, unkeyed, unmade, write_pages
 from published.rooms import check_rooms, earlier, keep, write_rooms
 from yzflow.commands.common import Command
 
@@ -28,6 +28,8 @@ def check(stored: bool) -> None:
     faults = [*check_pages(Path.cwd()), *check_rooms(Path.cwd(), fresh=not stored)]
     for fault in faults:
         click.echo(str(fault))
+    for name, package in unmade(Path.cwd()).items():
+        click.echo(f"{name} was not compared: {package} is not installed", err=True)
     if kept := earlier(Path.cwd()):
         click.echo(f"of an earlier run, and not made anew since: {', '.join(kept)}", err=True)
     sys.exit(bool(faults))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,6 +61,8 @@ def studies(root: Path, room: Path) -> dict[str, Study]:
     spec = importlib.util.spec_from_file_location(name, room / "values.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    if (own := str(root.joinpath(*parts[:top]))) not in sys.path:
+        sys.path.append(own)  # a paper from outside need not be installed to be a room
     try:
         spec.loader.exec_module(module)
     except ModuleNotFoundError as error:

@@ -291,14 +291,14 @@ def _made_up(*entropies):
     ],
 )
 def test_the_finding_follows_its_runs(entropies, words):
-    runs = _made_up(*entropies)
-    assert words in finding.sentence(runs) and finding.sentence(runs) in finding.page(runs)
+    found = finding.numbers(_made_up(*entropies))
+    assert words in finding.sentence(found) and finding.sentence(found) in finding.page(found)
 
 
 def test_the_finding_s_page_is_what_its_runs_give():
     text = (Path(__file__).parents[1] / "in_training.md").read_text(encoding="utf-8")
     runs = finding.study(kinds=finding.KINDS[1:2], activations=["softplus"])
-    assert finding.table(runs)[-1] in text and bool(finding.risen(runs).any())
+    assert finding.table(finding.numbers(runs))[-1] in text and bool(finding.risen(runs).any())
 
 
 def test_training_turns_and_does_not_by_another_solver():

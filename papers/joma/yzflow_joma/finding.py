@@ -1,14 +1,16 @@
 """Study: is attention in training first sparse, then dense? The words of the page follow from the runs.
 
-``python -m yzflow_joma.finding FOLDER`` trains, and writes ``in_training.md`` with its figure.
+``python -m yzflow_joma.finding FOLDER`` trains, and writes ``in_training.md`` with its figure. In a clone
+``python -m yzflow.values write joma.in_training`` trains, stores the numbers of the page and writes it.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -81,21 +83,59 @@ def risen(runs: xr.Dataset, name: str = "entropy") -> xr.DataArray:
     return rise(runs[name]) > LEAST * fall(runs[name])
 
 
-def counts(runs: xr.Dataset, name: str = "entropy") -> dict[str, tuple[int, int]]:
-    """Kind of data -> (runs that rose, all runs)."""
-    rose = risen(runs, name)
-    return {str(kind): (int(rose.sel(kind=kind).sum()), int(rose.sel(kind=kind).size)) for kind in runs["kind"].values}
+def numbers(runs: xr.Dataset) -> dict[str, Any]:
+    """What the page says of the runs, to be published: see ``values.py``."""
+    rose = risen(runs)
+    found: dict[str, Any] = {
+        "rows": [_row(runs, kind, name) for kind in runs["kind"].values for name in runs["activation"].values],
+        "of_contexts": _counts(runs, "of_contexts"),
+        "of_all": _counts(runs, "entropy"),
+        "apart": float(runs["apart"].max()),
+        "t_end": float(runs["time"][-1]),
+        "seeds": runs.sizes["seed"],
+        "activations": runs["activation"].values.tolist(),
+    }
+    if bool(rose.any()):
+        least = runs["loss"].isel(time=runs["entropy"].argmin("time"))
+        factor = (least / runs["loss"].isel(time=-1)).where(rose)
+        found["loss"] = {"median": float(factor.median()), "least": float(factor.min()), "most": float(factor.max())}
+    return found
 
 
-def sentence(runs: xr.Dataset) -> str:
+def _counts(runs: xr.Dataset, name: str) -> list[dict[str, Any]]:
+    """The runs that rose, and all runs, of each kind of data."""
+    of = {str(kind): risen(runs, name).sel(kind=kind) for kind in runs["kind"].values}
+    return [{"data": kind, "rose": int(rose.sum()), "runs": rose.size} for kind, rose in of.items()]
+
+
+def _row(runs: xr.Dataset, kind: str, activation: str) -> dict[str, Any]:
+    """A row of the table: counts, the exact 95% interval of their share, and medians."""
+    entropy = runs["entropy"].sel(kind=kind, activation=activation)
+    rose, fell = risen(entropy.to_dataset(name="entropy")), fall(entropy)
+    low, high = binomtest(int(rose.sum()), rose.size).proportion_ci(0.95)
+    late = entropy.sel(time=entropy["time"][-1] / 10, method="nearest") - entropy.isel(time=-1)
+    back = {"back": float((rise(entropy) / fell).where(rose).median())} if rose.any() else {}
+    return {
+        "data": str(kind),
+        "activation": str(activation),
+        "rose": int(rose.sum()),
+        "runs": rose.size,
+        "low": float(low),
+        "high": float(high),
+        "fall": float(fell.median()),
+        **back,
+        "late": float(late.median()),
+    }
+
+
+def sentence(found: Mapping[str, Any]) -> str:
     """The finding, in one sentence."""
-    of = counts(runs)
-    rose, none = ([kind for kind, (k, _) in of.items() if bool(k) is which] for which in (True, False))
-    times = f"up to t = {float(runs['time'][-1]):g}"
-    of_none = " and ".join(f"none of {of[kind][1]} on {kind}" for kind in none)
+    rose, none = ([one for one in found["of_all"] if bool(one["rose"]) is which] for which in (True, False))
+    times = f"up to t = {found['t_end']:g}"
+    of_none = " and ".join(f"none of {one['runs']} on {one['data']}" for one in none)
     if not rose:
         return f"No: attention became sparse and never denser again {times}, in {of_none}."
-    of_rose = " and ".join(f"{of[kind][0]} of {of[kind][1]} runs on {kind}" for kind in rose)
+    of_rose = " and ".join(f"{one['rose']} of {one['runs']} runs on {one['data']}" for one in rose)
     if not none:
         return f"Often: attention became sparse and then denser again {times} in {of_rose}."
     return (
@@ -103,45 +143,36 @@ def sentence(runs: xr.Dataset) -> str:
     )
 
 
-def table(runs: xr.Dataset) -> list[str]:
+def table(found: Mapping[str, Any]) -> list[str]:
     """Counts for each kind of data and activation, as Markdown."""
     lines = [
         "| data | activation | rose again | share, 95% | fall (nats) | taken back | fell in the last nine tenths |",
         "|---|---|---|---|---|---|---|",
     ]
-    for kind in runs["kind"].values:
-        for activation in runs["activation"].values:
-            entropy = runs["entropy"].sel(kind=kind, activation=activation)
-            rose, fell = risen(entropy.to_dataset(name="entropy")), fall(entropy)
-            k, n = int(rose.sum()), rose.size
-            low, high = binomtest(k, n).proportion_ci(0.95)
-            back = f"{float((rise(entropy) / fell).where(rose).median()):.0%}" if k else "-"
-            late = float(
-                (entropy.sel(time=entropy["time"][-1] / 10, method="nearest") - entropy.isel(time=-1)).median()
-            )
-            cells = [f"{k} of {n}", f"{low:.0%} to {high:.0%}", f"{float(fell.median()):.2f}", back, f"{late:.3f}"]
-            lines.append(f"| {kind} | {activation} | {' | '.join(cells)} |")
+    for row in found["rows"]:
+        back = f"{row['back']:.0%}" if "back" in row else "-"
+        share, size = f"{row['low']:.0%} to {row['high']:.0%}", f"{row['fall']:.2f}"
+        cells = [row["data"], row["activation"], f"{row['rose']} of {row['runs']}", share, size, back]
+        lines.append(f"| {' | '.join(cells)} | {row['late']:.3f} |")
     return lines
 
 
-def sure(runs: xr.Dataset) -> list[str]:
+def sure(found: Mapping[str, Any]) -> list[str]:
     """Further findings of the runs, one sentence each."""
     lines = [
         "Of attention itself, its entropy averaged over contexts, the same counts are "
-        + " and ".join(f"{k} of {n} on {kind}" for kind, (k, n) in counts(runs, "of_contexts").items())
+        + " and ".join(f"{one['rose']} of {one['runs']} on {one['data']}" for one in found["of_contexts"])
         + "."
     ]
-    rose = risen(runs)
-    if bool(rose.any()):
-        least = runs["loss"].isel(time=runs["entropy"].argmin("time"))
-        factor = (least / runs["loss"].isel(time=-1)).where(rose)
+    if "loss" in found:
+        factor = found["loss"]
         lines.append(
-            f"The loss at the sparsest time was {float(factor.median()):.1f} times that of the end where attention got"
-            f" denser (median; {float(factor.min()):.1f} to {float(factor.max()):.0f} times)."
+            f"The loss at the sparsest time was {factor['median']:.1f} times that of the end where attention got"
+            f" denser (median; {factor['least']:.1f} to {factor['most']:.0f} times)."
         )
     lines.append(
         f"With a tolerance a hundred times smaller the entropy of the first run of each kind of data is the same to"
-        f" {float(runs['apart'].max()):.0e} nats."
+        f" {found['apart']:.0e} nats."
     )
     return lines
 
@@ -161,14 +192,14 @@ def drawing(runs: xr.Dataset) -> Figure:
     return figure
 
 
-def page(runs: xr.Dataset) -> str:
-    """The page, in Markdown."""
-    seeds, end, scale = runs.sizes["seed"], float(runs["time"][-1]), drawn(KINDS[1], "linear", 0).scale
-    activations = " and ".join(map(str, runs["activation"].values))
+def page(found: Mapping[str, Any]) -> str:
+    """The page of published numbers, in Markdown."""
+    seeds, end, scale = found["seeds"], found["t_end"], drawn(KINDS[1], "linear", 0).scale
+    activations = " and ".join(found["activations"])
     lines = [
         "# Is attention sparse first, then dense, in training?",
         "",
-        sentence(runs),
+        sentence(found),
         "",
         "![Entropy of attention along the full gradient flow](in_training.png)",
         "",
@@ -180,12 +211,12 @@ def page(runs: xr.Dataset) -> str:
         "",
         "## How sure",
         "",
-        *table(runs),
+        *table(found),
         "",
         "Falls are from the largest entropy before the sparsest time; they, what was taken back of them and the last",
         "column are medians. That column has what it fell by from a tenth of the time on; where negative, it rose.",
         "",
-        *(f"- {line}" for line in sure(runs)),
+        *(f"- {line}" for line in sure(found)),
         "- Not examined: why it rises where it does. That it is the mechanism of the reduced flow does not follow.",
         "",
         "## Settings",
@@ -196,7 +227,7 @@ def page(runs: xr.Dataset) -> str:
         "Random contexts: counts are exponential, and the next token is the half of a random linear function.",
         f"A rise counts if it takes back more than {LEAST:.0%} of the fall before it. Later rises are not seen.",
         "",
-        "Made by `python -m yzflow_joma.finding`; the words follow from the runs.",
+        "Made by `python -m yzflow_joma.finding`; the words follow from the numbers in `yzflow_joma/values.json`.",
     ]
     return "\n".join([*lines, ""])
 
@@ -206,8 +237,9 @@ def main(folder: str = ".", *, seeds: int = SEEDS, t_end: float = END) -> None:
     print(f"{len(KINDS) * len(ACTIVATIONS) * seeds} runs of the full flow to t = {t_end:g}", file=sys.stderr)
     runs = study(seeds=seeds, t_end=t_end)
     drawing(runs).savefig(Path(folder) / "in_training.png", dpi=110, metadata={"Software": None})
-    (Path(folder) / "in_training.md").write_text(page(runs), encoding="utf-8")
-    print(sentence(runs))
+    found = numbers(runs)
+    (Path(folder) / "in_training.md").write_text(page(found), encoding="utf-8")
+    print(sentence(found))
 
 
 if __name__ == "__main__":
