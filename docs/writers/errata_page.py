@@ -30,15 +30,13 @@ _ONE: dict[type[Erratum], str] = {
 }
 _INTRODUCTION = """# Errata
 
-Errors that we found in the three papers, and remarks that are no errors. Each entry has one of four classes. *False as
-printed* is false for the settings that the paper is about. *Refuted in part* is false in a part of them, or in one
-clause. A *slip* is a sign, an index or a factor that the proof or the rest of the paper has right. A *remark* is what a
-statement leaves open or takes as understood, a constant, or what is enough besides.
+Errors that we found in the three papers. *False as printed* is false for the settings that the paper is about. *Refuted
+in part* is false in a part of them, or in one clause. A *slip* is a sign, an index or a factor that the proof or the rest
+of the paper has right. *Remarks* are no errors: what a statement leaves open or takes as understood; they stand on the
+pages of the statements, to which the titles link, with assumptions, proofs and all numbers.
 
-An entry says what of the statement stands; what is printed, in our copy; a setting of the paper's own kind, with the
-number there; and what is right. *Sparse averaging* is quoted from the slides of its talk. Assumptions, proofs and all
-numbers are on the pages of the statements, to which the titles link. An entry that is unfair to a paper is an error of
-ours: please tell us. Made by `python docs/writers/errata_page.py` from the register (`theory.statements`).
+*Printed* is what our copy has; *Sparse averaging* is quoted from the slides of its talk. An entry that is unfair to a
+paper is an error of ours: please tell us. Made by `python docs/writers/errata_page.py` from the register (`theory.statements`).
 """
 
 
@@ -52,7 +50,10 @@ def errata_page(statements: Iterable[Statement]) -> str:
     for kind in CLASSES:
         if entries := [one for one in with_errata if heaviest(one) is kind]:
             lines += [f"## {kind.heading}: {len(entries)}", ""]
-            lines += [line for one in entries for line in _entry(one, kind)]
+            if kind is Remark:
+                lines += [*(f"- {_linked(one)}" for one in entries), ""]
+            else:
+                lines += [line for one in entries for line in _entry(one, kind)]
     lines += [f"{len(ordered) - len(with_errata)} more [statements](statements.md) have no erratum.", ""]
     lines += [f"Not examined: {note}\n" for paper, note in parts("not_examined") if paper.name in papers]
     return "\n".join([*lines, '<script src="_static/errata.js"></script>', ""])
@@ -74,21 +75,19 @@ def _readable(text: str) -> str:
 
 
 def _entry(statement: Statement, kind: type[Erratum]) -> list[str]:
-    """A heading, the errata, those of another class under its name, and what a kernel has checked."""
+    """A heading, the errata but remarks, those of another class under its name, and what a kernel has checked."""
     lines = [f"### {_linked(statement)}", ""]
-    for erratum in sorted(statement.errata, key=lambda one: CLASSES.index(type(one))):
+    errors = [one for one in statement.errata if not isinstance(one, Remark)]
+    for erratum in sorted(errors, key=lambda one: CLASSES.index(type(one))):
         name = "" if type(erratum) is kind else f"*{_ONE[type(erratum)]}.* "
         lines += [*_parts(statement, erratum, name), ""]
-    for one in statement.negations:
-        words = _readable(one.words.removeprefix("against the text as quoted: "))
-        lines += [f"Checked by the kernel of Coq (`{one.name}`): {words}", ""]
+    if names := ", ".join(f"`{one.name}`" for one in statement.negations):
+        lines += [f"Refuted in Coq, under the hypotheses that stand on its page: {names}.", ""]
     return lines
 
 
 def _parts(statement: Statement, erratum: Erratum, name: str) -> list[str]:
-    """Lines of an erratum, a part each; a remark that has no other parts is one line."""
-    if not erratum.stands:
-        return [f"{name}{_readable(erratum.right)}"]
+    """Lines of an erratum, a part each."""
     quoted = statement.source.where.removeprefix("as ")
     lines = [name.rstrip(), ""] if name else []
     lines.append(f"- **Stands:** {_readable(erratum.stands)}")

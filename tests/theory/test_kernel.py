@@ -119,7 +119,7 @@ def test_counts_are_those_of_the_table():
     assert found.counts()["kernel"] == len(clauses) and f"has checked {len(clauses)} parts" in found.counted()
 
 
-def test_check_pages_and_errata_show_theorems_with_hypotheses():
+def test_check_and_pages_show_theorems_with_hypotheses_and_errata_name_them():
     verdict = StatementVerdict(LEMMA_4, report(LEMMA_4), True, 0)
     (theorem,) = (one for one in LEMMA_4.checked if one.kind == "clause")
     words = " ".join(verdict.text(verbose=True).split())
@@ -130,9 +130,10 @@ def test_check_pages_and_errata_show_theorems_with_hypotheses():
     assert "Not checked" not in page
     assert "Not checked</strong> by a kernel, or not all of it: the whole" in section.section(SIGNAL)
     assert section.section(replace(LEMMA_4, number="Lemma 40")) == ""
-    assert "Checked by the kernel of Coq (`scan_and_snap/Visits.lemma11_as_printed_is_false`)" in errata_page(
-        [LEMMA_11]
-    )
+    refuted = "Refuted in Coq, under the hypotheses that stand on its page: `scan_and_snap/Visits.lemma11_as_printed_is_"
+    assert refuted in errata_page([LEMMA_11])
+    (negation,) = LEMMA_11.negations
+    assert negation.hypotheses in " ".join(StatementVerdict(LEMMA_11, report(LEMMA_11), True, 0).text(verbose=True).split())
 
 
 def test_a_formula_stands_beside_the_printed_one_with_its_definitions():
