@@ -113,7 +113,9 @@ REFUSED = {
         *((name, "sgd", "come with `data`") for name in ("optimizer", "level")),
     ],
     "check of data": [
-        ("data", ..., "left out for Bounded Dyck, whose checks make their own", "", {"statement": DYCK}),
+        ("data", ..., "left out for Sparse averaging, whose checks make their own", "",
+         {"statement": "Sparse averaging: Theorem 2"}),
+        ("data", ..., "a model that `yzflow_bounded_dyck.models.of` makes", "", {"statement": DYCK}),
         ("eta_y", -1.0, "positive"),
         ("optimizer", "adan", "one of"),
         ("level", "flow", "one of"),

@@ -22,6 +22,8 @@ class OwnCase:
         Features of the training that the paper does not treat, in words.
     margins : mapping
         Assumption -> its smallest margin over the checks. `yzflow.check` fills it in.
+    asked : str
+        The one level that the reader asked for, if there is one.
     predicted : str
         The statement's forecast for the setting, made before any run. `yzflow.check` fills it in.
     """
@@ -29,5 +31,6 @@ class OwnCase:
     setting: Any  # a `Setting` with the paper's own attributes
     levels: tuple[str, ...]
     beyond: tuple[str, ...] = ()
+    asked: str = ""
     margins: Mapping[str, float] = field(default_factory=dict)
     predicted: str = ""

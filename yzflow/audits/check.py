@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from dynamics import Bags, Objective, Optimizer, SequenceClasses
+from dynamics import Objective, Optimizer
 from dynamics.support import checks
 from dynamics.support.files import writable
 from dynamics.version import __version__
@@ -178,7 +178,7 @@ class StatementVerdict(Examined):
 def check(
     statement: str | Statement,
     *,
-    data: SequenceClasses | Bags | None = None,
+    data: Any = None,
     eta_y: float | None = None,
     eta_z: float | None = None,
     t_end: float | None = None,
@@ -198,7 +198,8 @@ def check(
         do not matter. Or a `Statement`, which need not be in the register. If it has checks, its paper must be known.
     data : SequenceClasses or Bags, optional
         Your own: the checks are run on it, and not at the register's settings. Bags must have one query for each next
-        token, as the paper's classes do.
+        token, as the paper's classes do. Another paper may take something else: Bounded Dyck takes a model, as
+        `yzflow_bounded_dyck.models.of` makes it.
     eta_y, eta_z : float, optional
         With ``data``: learning rates per step. Default: 1 and 0.5.
     t_end : float, optional

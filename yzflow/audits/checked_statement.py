@@ -168,7 +168,7 @@ class Examined:
             for reason, outcome in zip(self.unsaid, self._reasons().values(), strict=True)
             if outcome is Outcome.NOT_RUN
         )
-        leave = f"Leave out `level` to run {' and '.join(left_out)}, too." if left_out else ""
+        leave = f"Leave out `level` to run {' and '.join(left_out)}, too." if left_out and self.own.asked else ""
         return " ".join(filter(None, (*said, leave)))
 
     @property

@@ -85,11 +85,11 @@ class Given:
 
     @property
     def final(self) -> Layer:
-        """The layer, where the model is one; ValueError for other models."""
-        if self.model.layer is None:
-            rule = "be a `dynamics.Layer` over states for this check, which reads its sums before LN"
-            raise checks.reject("data", rule, repr(self.model))
-        return self.model.layer
+        """Refused: checks of layers train their own."""
+        rule = (
+            'be left out for a check that trains layers of its own; "Bounded Dyck: Pairs in outputs" is about any model'
+        )
+        raise checks.reject("data", rule, repr(self.model))
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +98,6 @@ class OwnSetting:
 
     name: str
     model: Model
-    max_length: int = 6
     uniform: bool = False
 
     @property
@@ -113,7 +112,7 @@ class OwnSetting:
 
     def simulate(self, level: str, *, seed: int) -> Given:
         """The model as it is given, whatever the seed."""
-        checks.one_of("level", level, ("SGD",))
+        checks.one_of("level", level, ("full flow", "SGD"))
         return Given(self.model)
 
 

@@ -142,6 +142,5 @@ STATEMENTS: tuple[Statement, ...] = (
 )
 
 # <!-- numbers
-# typed: 2 3 5 10 500 1e-6 (size in the code of a check, which its name tells)
-# typed: 3 (factor, divisor or term of a formula)
+# typed: 3 5 10 500 1e-6 (size in the code of a check, which its name tells)
 # -->
