@@ -173,6 +173,7 @@ def _layers():
                                                            queries=np.ones_like(balanced.V))),
         "gpt.gathered": (gpt.gathered, dict(layer=balanced, language=dyck, n=2)),
         "gpt.linked_rate": (gpt.linked_rate, dict(layer=balanced, language=dyck, queries=np.ones_like(balanced.V))),
+        "gpt.layer_on_a_line": (gpt.layer_on_a_line, dict(language=dyck, rng=0)),
         "gpt.least_loss": (gpt.least_loss, dict(distance=[0.5, 1.0], lipschitz=2.0)),
         "approximate.apart": (approximate.apart, dict(language=dyck)),
         "approximate.excess": (approximate.excess, dict(layer=balanced, bags=dyck_bags)),

@@ -204,6 +204,11 @@ MISTAKES = {
     ),
     "link: without the query's vector": (link, {"joined": lambda value, own: value}, "link"),
     "link: a pair without its mass": (link, {"left": lambda added, mass, own: added + own}, "necessity"),
+    "link: shares the other way round": (
+        link,
+        {"share": lambda opened, closed: closed / (opened + closed)},
+        "line: betw",
+    ),
     "link: a rate without the projection": (
         link,
         {"slope": lambda own, apart, mass: apart / (sp.sqrt((own.T * own)[0]) * mass)},

@@ -151,6 +151,25 @@ def test_the_rate_behind_a_link_is_that_of_distances(language, center):
     np.testing.assert_allclose(found, gpt.linked_rate(layer, language, vectors), rtol=1e-4)
 
 
+@given(strategies.SEEDS, st.integers(2, 3), st.integers(2, 3))
+def test_a_layer_on_a_line_forgets_no_stack(seed, k, depth):
+    """Behind 1 and 300 pairs of every kind features are the same, and those of two last types are not."""
+    language = DyckLanguage(k, depth)
+    layer, link = gpt.layer_on_a_line(language, seed)
+    assert np.abs(heads.left_of_pairs([layer], language, link=link)[:, balance.queries(language).ravel()]).max() < 1e-12
+    nest = [bracket for i in range(k) for bracket in [2 * i] * depth + [2 * i + 1] * depth]
+    for j in range(k):
+        ends = [[2 * last, 2 * j, 2 * j + 1] for last in range(k)]
+        near, far = (
+            heads.features([layer], language.bags([nest * n + end for end in ends]), link=link) for n in (1, 300)
+        )
+        np.testing.assert_allclose(near, far, atol=1e-9)
+        assert np.abs(far[0] - far[1]).max() > 1e-6
+    moved = link.copy()
+    moved[language.close(0, 1), 1] += 0.3  # off the line
+    assert np.abs(heads.left_of_pairs([layer], language, link=moved)[:, language.close(0, 1)]).max() > 0.1
+
+
 def test_a_link_along_the_ones_has_no_rate():
     plain = balance.balanced_layer(LANGUAGE, 3)
     layer = Layer(plain.Z, plain.Y, plain.V, center=True)

@@ -151,3 +151,31 @@ def linked_rate(layer: Layer, language: DyckLanguage, queries: ArrayLike) -> np.
                 rates.append(float(np.linalg.norm(apart - unit * (unit @ apart)) / (zeta * size)))
             found.extend(np.repeat(rates, language.n_types ** (d - 1)))
     return np.array(found)
+
+
+def layer_on_a_line(language: DyckLanguage, rng: np.random.Generator | int | None = None) -> tuple[Layer, np.ndarray]:
+    r"""A layer and a residual link, right at every length, with another vector x_q at each closing query.
+
+    A right layer has ``P (V_o e^x + V_c e^y + (e^x + e^y) x_q) = 0`` for each pair, so that -P x_q lies between the
+    values of its two brackets: those of all closing queries are on one line. Here that line is the first axis: ``V_o =
+    a``, ``V_c = -b``, ``x_q = s_q``, and the logits of closed brackets are ``ln((a + s_q) / (b - s_q))``, so that
+    neither (11) nor (14) holds for V. A stack is the number ``s_q + sum (a + s_q)`` over unmatched brackets, beside
+    START's one.
+
+    Returns
+    -------
+    layer : Layer
+        Values of width 2.
+    queries : (states, 2) array
+        The vectors x_q, zero but at `balance.queries`.
+    """
+    generator = checks.generator("rng", rng)
+    opens, closes = balance.pairs(language)
+    a, b = generator.uniform(1, 2, (2, *opens.shape))
+    s = np.zeros(language.n_states)
+    chosen = balance.queries(language).ravel()
+    s[chosen] = generator.uniform(-0.5, 0.5, chosen.size)
+    Z, V = np.zeros((language.n_states,) * 2), np.zeros((language.n_states, 2))
+    Z[:, closes] = np.log((a + s[:, None, None]) / (b - s[:, None, None]))
+    V[opens, 0], V[closes, 0], V[language.start, 1] = a, -b, 1
+    return Layer(Z, np.zeros((2, language.n_brackets)), V), np.column_stack([s, np.zeros_like(s)])

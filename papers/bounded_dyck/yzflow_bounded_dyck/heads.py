@@ -29,9 +29,9 @@ def _heads(heads: Sequence[Layer], states: int | None = None) -> list[Layer]:
     for one in found:
         if one.V is None or one.floor > 0 or one.normalisation is None:
             raise checks.reject("heads", "have values V, and LN without a floor", repr(one))
-        if one.V.shape != found[0].V.shape or one.center != found[0].center:
-            rule = f"have values of the shape {found[0].V.shape} and one kind of LN"
-            raise checks.reject("heads", rule, f"shape {one.V.shape}")
+        if np.shape(one.V) != np.shape(found[0].V) or one.center != found[0].center:
+            rule = f"have values of the shape {np.shape(found[0].V)} and one kind of LN"
+            raise checks.reject("heads", rule, f"shape {np.shape(one.V)}")
     if states is not None and len(found[0].Z) != states:
         raise checks.reject("heads", f"have {states} states", len(found[0].Z))
     return found
@@ -39,7 +39,7 @@ def _heads(heads: Sequence[Layer], states: int | None = None) -> list[Layer]:
 
 def _link(link: ArrayLike | None, heads: list[Layer]) -> np.ndarray:
     """The vectors x_q of the residual link, zero where there is none."""
-    shape = heads[0].V.shape
+    shape = np.shape(heads[0].V)
     if link is None:
         return np.zeros(shape)
     vectors = checks.finite_array("link", link, ndim=2)
@@ -155,7 +155,7 @@ def shifted_heads(
     checks.instance("language", language, DyckLanguage)
     generator, n_heads = checks.generator("rng", rng), checks.integer("n_heads", n_heads, minimum=1)
     layers = [balance.balanced_layer(language, generator, decoder=False) for _ in range(n_heads)]
-    constants = checks.real("size", size) * generator.normal(size=(n_heads, layers[0].V.shape[1]))
+    constants = checks.real("size", size) * generator.normal(size=(n_heads, np.shape(layers[0].V)[1]))
     constants -= constants.mean(axis=0)
     return [Layer(one.Z, one.Y, one.V + own) for one, own in zip(layers, constants, strict=True)]
 
@@ -188,8 +188,8 @@ def stack_head(heads: Sequence[Layer], language: DyckLanguage) -> ReluNetwork:
     checks.instance("language", language, DyckLanguage)
     found = _heads(heads, language.n_states)
     pairs = language.n_types * language.max_depth
-    if found[0].V.shape[1] != pairs + 1:
-        raise checks.reject("heads", f"have {pairs + 1} columns of V", found[0].V.shape[1])
+    if np.shape(found[0].V)[1] != pairs + 1:
+        raise checks.reject("heads", f"have {pairs + 1} columns of V", np.shape(found[0].V)[1])
     delta, zeta = _masses(found, language)
     constants = (delta / zeta[..., None])[:, :, 0, 0]  # of each query; the same at every query in such heads
     opens = balance.pairs(language)[0].ravel()

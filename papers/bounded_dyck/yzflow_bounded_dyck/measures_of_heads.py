@@ -91,7 +91,7 @@ def _family(language: DyckLanguage) -> list[tuple[list[Layer], np.ndarray | None
     """Heads and links: balanced, shifted, opposite, without effect in each kind alone, random, with a constant more."""
     (plain,) = heads.shifted_heads(language, 1, 0)
     other = balance.balanced_layer(language, 5, decoder=False)
-    rng, shape = np.random.default_rng(2), plain.V.shape
+    rng, shape = np.random.default_rng(2), np.shape(plain.V)
     opens, closes = balance.pairs(language)
     kinds = np.zeros(shape)
     kinds[opens] = kinds[closes] = rng.normal(size=(*opens.shape, shape[1]))
@@ -148,7 +148,7 @@ def _nest(language: DyckLanguage, kind: int, above: int) -> np.ndarray:
 
 def _joined(found: list[Layer], link: np.ndarray | None, queries: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Features from counts, straight from the definition of heads and link."""
-    total = np.zeros((len(queries), found[0].V.shape[1])) if link is None else link[queries]
+    total = np.zeros((len(queries), np.shape(found[0].V)[1])) if link is None else link[queries]
     for one in found:
         weights = counts * np.exp(one.Z[queries])
         total = total + weights @ one.V / weights.sum(axis=1, keepdims=True)
@@ -190,7 +190,7 @@ def not_head_by_head(runs: Runs, level: str) -> float:
     """Largest error of the distribution of a balanced head beside two opposite ones; 1 if those have (11) or (14)."""
     language = runs.setting.language
     (balanced,) = heads.shifted_heads(language, 1, 0)
-    pair = heads.opposite_heads(language, balanced.V.shape[1], 1)
+    pair = heads.opposite_heads(language, np.shape(balanced.V)[1], 1)
     if not _small(language):
         delta = balance.insertions(pair[0], language)[balance.queries(language).ravel()]
         if balance.residual(pair[0].Z, language) < 0.1 or np.linalg.norm(delta, axis=-1).max() < 0.1:
@@ -205,7 +205,7 @@ def not_head_by_head(runs: Runs, level: str) -> float:
 def _shifted(language: DyckLanguage) -> tuple[Layer, Layer, np.ndarray]:
     """A balanced layer, the same with the values V - x, and a link with one vector x at every query."""
     (plain,) = heads.shifted_heads(language, 1, 0)
-    vector = np.random.default_rng(1).normal(size=plain.V.shape[1])
+    vector = np.random.default_rng(1).normal(size=np.shape(plain.V)[1])
     return plain, Layer(plain.Z, plain.Y, plain.V - vector), np.tile(vector, (language.n_states, 1))
 
 
@@ -232,6 +232,30 @@ def balanced_behind_a_link(runs: Runs, level: str) -> float:
     return float(max(np.abs(wrong).max(), np.abs(right).max()))
 
 
+def on_a_line(runs: Runs, level: str) -> float:
+    """Largest change of features by 100 prefixes of 500, against the shortest with their query and stack.
+
+    Of `gpt.layer_on_a_line`; 1 if it is no example: if (11) holds in it, or two stacks that go on differently have
+    features within 1e-9.
+    """
+    language = runs.setting.language
+    if _small(language):
+        return np.nan
+    layer, link = gpt.layer_on_a_line(language, 0)
+    short, long = silence.stacks(language), language.sample_sequences(100, min_length=500, max_length=500, rng=0)
+    rows, targets = heads.features([layer], language.bags(short), link=link), language.bags(short).target
+    if balance.residual(layer.Z, language) < 0.1 or _separation(rows, targets) < 1e-9:
+        return 1.0
+    known = {_key(language, one): row for one, row in zip(short, rows, strict=True)}
+    found = heads.features([layer], language.bags(long), link=link)
+    return float(max(np.abs(row - known[_key(language, one)]).max() for one, row in zip(long, found, strict=True)))
+
+
+def _key(language: DyckLanguage, prefix) -> tuple[int, ...]:
+    """The query and the unmatched types."""
+    return (int(language.state_sequence(prefix)[-1]), *language.stack(prefix))
+
+
 def link_rate(runs: Runs, level: str) -> float:
     """n times the distances of stacks behind a link, n = 1e6, against the closed form; nan for one stack."""
     language = runs.setting.language
@@ -240,7 +264,7 @@ def link_rate(runs: Runs, level: str) -> float:
     rng, n = np.random.default_rng(0), 10**6
     plain = balance.balanced_layer(language, rng)
     layer = Layer(plain.Z, plain.Y, plain.V, center=True)
-    vectors = rng.normal(size=plain.V.shape)
+    vectors = rng.normal(size=np.shape(plain.V))
     found, expected = n * gpt.distances(layer, language, n, queries=vectors), gpt.linked_rate(layer, language, vectors)
     return float(np.abs(found / expected - 1).max())
 

@@ -289,7 +289,9 @@ STATEMENTS: tuple[Statement, ...] = (
             Remark(
                 "The words say: if the vectors of closed brackets do not all align with the ones, perfect generation is"
                 " impossible. That is so under (14) for V, of which they speak. With (14) for V + x in its place one"
-                " vector x at all queries, which need not be along the ones, does no harm."
+                " vector x at all queries, which need not be along the ones, does no harm. The paper says that a"
+                " sharper condition can be had: vectors of closing queries that do not lie on one line rule"
+                " every layer out."
             ),
         ),
         clauses=(
@@ -319,6 +321,19 @@ STATEMENTS: tuple[Statement, ...] = (
                         1e-10,
                     ),
                 ),
+            ),
+            Clause(
+                "queries on one line",
+                r"-Px_q = t\,PV_o + (1 - t)\,PV_c, \quad t = " + tex(link.share, "e^{x}", "e^{y}"),
+                prove=part(PROOFS["link"], "line", sizes=_SIZES, prose=(theorem1.FORGETS,)),
+                checks=(
+                    exact(
+                        "what 100 long prefixes change in a right layer with another vector at each query",
+                        measures_of_heads.on_a_line,
+                        1e-9,
+                    ),
+                ),
+                assumptions=(assumed.RIGHT,),
             ),
             Clause(
                 "what is gathered shrinks",

@@ -64,11 +64,13 @@ def derive(
     u, z, delta = sp.symbols("u z delta", real=True)
     n, zeta, one, two = positive("n zeta zeta_1 zeta_2")
     output, step = (u + n * delta) / (z + n * zeta), sp.Symbol("epsilon", positive=True)
-    value = sp.symbols("V_o V_c", real=True)
+    opened, closed = sp.symbols("V_o V_c", real=True)
     x, y, v = sp.symbols("x y v", real=True)
     mass = sp.exp(x) + sp.exp(y)
-    added = theorem1.insertion(*value, x, y)
-    shifted = theorem1.insertion(recentred(value[0], v), recentred(value[1], v), x, y)
+    added = theorem1.insertion(opened, closed, x, y)
+    shifted = theorem1.insertion(recentred(opened, v), recentred(closed, v), x, y)
+    loud = positive("p_o p_c")
+    alike = theorem1.insertion(loud[0], loud[1], x, y)
     s = index("s", size("S"))
     counts, values, logits = entries("N"), entries("V"), entries("Z")
     weight = counts[s] * sp.exp(logits[s])
@@ -109,7 +111,7 @@ def derive(
         statement="Appendix B.2 (bounded Dyck)",
         vanishing=vanishing,
         signed={
-            "opposite: a pair adds something in each": (theorem1.insertion(*positive("p_o p_c"), x, y), "> 0"),
+            "opposite: a pair adds something in each": (alike, "> 0"),
             "enough: the least coordinate": (
                 sp.simplify((least - least_share(ratio, others)).subs(ratio, 1 / (1 + above))),
                 "> 0",

@@ -29,6 +29,11 @@ def left(added: sp.Expr, mass: sp.Expr, own: sp.Expr) -> sp.Expr:
     return added + mass * own
 
 
+def share(opened: sp.Expr, closed: sp.Expr) -> sp.Expr:
+    """Share of the open bracket's value in -P x_q, from e^x and e^y; the closed bracket has the rest."""
+    return opened / (opened + closed)
+
+
 def slope(own: sp.Matrix, apart: sp.Matrix, mass: sp.Expr) -> sp.Matrix:
     """lim n (f_n - f_n'), from the query's vector, the distance u_0 - u_0' of two stacks and zeta, behind P."""
     size = norm(own)
@@ -49,6 +54,7 @@ def derive(
     *,
     joined: Claim = joined,
     left: Claim = left,
+    share: Claim = share,
     slope: Claim = slope,
     most_margin: Claim = most_margin,
     least_loss: Claim = least_loss,
@@ -74,6 +80,9 @@ def derive(
     )
     needed = theorem1.insertion(opened, closed, x, y)
     vanishing.update(named("necessity: (14) for the values that the link shifts", both - left(needed, mass, query)))
+    part = share(sp.exp(x), sp.exp(y))
+    between = left(needed, mass, -part * opened - (1 - part) * closed)
+    vanishing.update(named("line: between the values of a pair", between))
     # A balanced layer: A_n = u_0 / (z_0 + n zeta), with epsilon = 1/n.
     n, zeta, start = positive("n zeta z_0")
     gathered = rest / (start + n * zeta)
@@ -108,6 +117,7 @@ def derive(
             "loss: a guess at distance 0": least_loss(most_margin(lipschitz, sp.Integer(0))) - sp.log(2),
         },
         signed={
+            "line: inside": (sp.simplify(part * (1 - part)), "> 0"),
             "loss: unequal margins cost": (square, ">= 0"),
             "loss: more margin, less loss": (sp.diff(least_loss(one), one), "< 0"),
         },
@@ -119,7 +129,9 @@ def derive(
             r"If the layer is balanced, $\delta = 0$, this is $P x_q = 0$: the query's vector is a multiple of the"
             r" ones, which is the paper's exception. Where it is not, balance (14) is not even compatible with"
             r" being right.",
-            r"If $P x_q$ is one vector at all closing queries, the values $V_s - x$ with balanced $V$ have it.",
+            r"If $P x_q$ is one vector at all closing queries, the values $V_s - x$ with balanced $V$ have it. In"
+            r" general $-Px_q = t\,PV_o + (1 - t)\,PV_c$ with $t = e^{x}/(e^{x} + e^{y})$, for every pair: the vectors"
+            r" of all closing queries lie on one line, between the values of any pair. Else no layer is right.",
             r"How fast a balanced layer forgets: $A_n = u_0/(z_0 + n\zeta)$ with $n A_n \to u_0/\zeta$, and $LN(x_q +"
             r" A_n) \to LN(x_q)$, so that $n(f_n - f_n') \to (I - \hat x\hat x^T)P(u_0 - u_0')/(\zeta\|Px_q\|)$, with"
             r" $\hat x = LN(x_q)$.",
