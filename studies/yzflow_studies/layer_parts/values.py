@@ -7,9 +7,11 @@ import xarray as xr
 from yzflow_bounded_dyck import DyckLanguage, gpt, training
 
 from theory.values import Study
-from yzflow_studies.dyck_embeddings.study import random_variation, stack_share
+from yzflow_studies.dyck_embeddings.study import random_variation, stack_share, variation
+from yzflow_studies.layer_parts import sharpness
 from yzflow_studies.layer_parts import study as architecture
 from yzflow_studies.layer_parts.study import residual_link
+from yzflow_studies.ordinary_dyck import deep
 
 LABELS = {"one-hot": "(19)", "type and depth": "(20)", "type and angle": "(21)"}
 QUANTITIES = ("short", "long", "stack_share", "variation")
@@ -85,6 +87,49 @@ def link(k: int, D: int, noise: float, lipschitz: float) -> dict[str, float]:
     }
 
 
+def tokens(steps: int, seeds: int, eta: float) -> dict[str, Any]:
+    """Two-layer transformers trained from tokens: LN behind attention, as in (6), or before each part, as in a GPT."""
+    rows = []
+    for norm, label in (("mixture", "(6)"), ("before", "GPT")):
+        for kind in ("word", "prefix"):
+            runs = deep.trained(norm=norm, kind=kind, steps=steps, seeds=seeds, eta=eta)
+            row: dict[str, Any] = {"layer": label, "kind": f"{kind}s"}
+            cells = {
+                "short": runs["accuracy"].sel(length="below 28").values,
+                "long": runs["accuracy_after_closing"].sel(length="400-500").values,
+            }
+            for name, values in cells.items():
+                row[name] = {"mean": float(values.mean()), "half": float(values.std(ddof=1) / np.sqrt(values.size))}
+            maps = variation(runs["attention"].isel(probe=0, head=0, time=-1))
+            for layer in (0, 1):
+                one = maps.isel(layer=layer)
+                row[f"layer{layer + 1}"] = {"mean": float(one["mean"]), "half": float(one["standard_error"])}
+            rows.append({**row, "least": float(cells["short"].min())})
+    return {
+        "rows": rows,
+        "width": deep.WIDTH,
+        "random": random_variation(runs.sizes["row"]),
+        "least": min(row["least"] for row in rows if row["layer"] == "(6)"),
+    }
+
+
+def sharp(steps: int, seeds: int, radii: list[float], data_seeds: int) -> dict[str, Any]:
+    """Sharpness-aware steps of several radii, on several data sets: means over both."""
+    runs = [
+        sharpness.grid(radii=tuple(radii), steps=steps, seeds=seeds, data_seed=data_seed)
+        for data_seed in range(data_seeds)
+    ]
+    each = [sharpness.summary(one) for one in runs]
+    rows = []
+    for cells in zip(*each, strict=True):
+        row: dict[str, Any] = {"radius": cells[0]["radius"]}
+        for name in ("short", "long", "violation", "sharpness", "variation"):
+            means = np.array([cell[name]["mean"] for cell in cells])
+            row[name] = {"mean": float(means.mean()), "half": float(means.std(ddof=1) / np.sqrt(means.size))}
+        rows.append(row)
+    return {"rows": rows}
+
+
 SEEDS = ("standard errors over seeds, jackknife ones of variation", "k = 2, D = 4, q = 0.5, prefixes, Adam at 0.01")
 STUDIES = (
     Study("small", parts, {"scale": 0.1, "steps": 2000, "seeds": 8}, SEEDS, quick=False, tolerance=1e-3),
@@ -93,5 +138,21 @@ STUDIES = (
         "longer", longer, {"scale": 0.1, "steps": 6000, "seeds": 8, "enough": 0.999}, SEEDS, quick=False, tolerance=1e-3
     ),
     Study("measures", measures, {"k": 2, "D": 4}),
+    Study(
+        "tokens",
+        tokens,
+        {"steps": 1500, "seeds": 4, "eta": 3e-3},
+        ("standard errors over seeds, jackknife ones of variation", "k = 2, D = 4, q = 0.5, 10,000 sequences, Adam"),
+        quick=False,
+        tolerance=1e-3,
+    ),
+    Study(
+        "sharp",
+        sharp,
+        {"steps": 1000, "seeds": 4, "radii": [0.0, 0.05, 0.2], "data_seeds": 4},
+        ("standard errors over data sets", "k = 2, D = 4, q = 0.5, 10,000 prefixes, Adam at 0.01"),
+        quick=False,
+        tolerance=1e-3,
+    ),
     Study("link", link, {"k": 2, "D": 4, "noise": 0.1, "lipschitz": 10.0}, ("(49) read as f = LN(x_q + sum c_s V_s)",)),
 )

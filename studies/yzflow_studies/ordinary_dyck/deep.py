@@ -95,6 +95,7 @@ def trained(
     *,
     n_layers: int = 2,
     positions: str | None = None,
+    norm: str = "before",
     contrast_weight: float = 0.0,
     kind: str = "word",
     eta: float = ETA,
@@ -114,6 +115,8 @@ def trained(
     n_layers : int
     positions : None, "learned", "sinusoidal" or "linear"
         As in `yzflow_deep.Architecture`; only the last two reach prefixes longer than the training ones.
+    norm : "before" or "mixture"
+        LayerNorm before each part, as in a GPT, or behind attention and before the residual link, as in (6).
     contrast_weight : float
         Weight of the regulariser (22).
     kind : "word" or "prefix"
@@ -140,11 +143,11 @@ def trained(
     place = {"linear": 512, "learned": 2 * _LONGEST}.get(positions or "")
     architecture = deep.Architecture(
         language.n_brackets + 1, n_outputs=language.n_brackets, tied=False, n_layers=n_layers, width=WIDTH,
-        positions=positions, max_length=place,
+        positions=positions, max_length=place, norm=norm,
     )  # fmt: skip
     probe = np.append(language.n_brackets, dyck.probe_prefix(language))[None]
     name = f"k{language.n_types}-D{language.max_depth}-{n_layers}layers-{positions}-{kind}-{contrast_weight:g}"
-    name += f"{of_data(data_seed)}.npz"
+    name += ("" if norm == "before" else f"-{norm}") + f"{of_data(data_seed)}.npz"
     runs = deep.train(
         architecture,
         data(language, kind=checks.one_of("kind", kind, ("word", "prefix")), seed=data_seed),
