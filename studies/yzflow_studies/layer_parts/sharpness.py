@@ -88,7 +88,8 @@ def grid(
     -------
     xarray.Dataset
         ``short`` and ``long``, accuracy of closing brackets at lengths below 28 (all queries) and 400-500 (closing
-        ones); ``violation``; ``sharpness``, the loss at ``w + 0.05 g / ||g||`` less that at w, on the training data; ``attention``.
+        ones); ``violation``; ``sharpness``, the loss at ``w + 0.05 g / ||g||`` less that at w, on the training data;
+        and ``attention``.
     """
     import jax
 
