@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from meaning import SEEDS, evaluates
 from yzflow_bounded_dyck import DyckLanguage, balance, heads, hypotheses, measures
+from yzflow_bounded_dyck.from_tokens import token_transformer
 from yzflow_bounded_dyck.proofs import theorem2
 
 from dynamics import Layer
@@ -305,6 +306,54 @@ def test_uniform_attention():
     for word in words:
         np.testing.assert_allclose(ln(value[word + word].mean(axis=0)), ln(value[word].mean(axis=0)), atol=1e-12)
     assert len(language.stack([0])) == 1 and len(language.stack([0, 0])) == 2
+
+
+@evaluates("first_layer_knows_the_state")
+@pytest.mark.parametrize(("k", "depth"), [(1, 3), (2, 2), (2, 4)])
+def test_the_first_layer_of_the_transformer_from_tokens(k, depth):
+    """`seen`, `ramp` and `state_unit` of FromTokens.v by hand, against the stream that is computed."""
+    language = DyckLanguage(k, depth)
+    model = token_transformer(language, 0)
+    at = [d / np.sqrt(1 + d * d) for d in range(depth + 1)]
+
+    def reached(m, x):
+        y = 3 * (x - at[m - 1]) / (at[m] - at[m - 1]) if m else np.inf
+        return max(0, y - 1) - max(0, y - 2) if m else 1.0
+
+    def unit(b, m, x):
+        return max(0, b + reached(m, x) - (reached(m + 1, x) if m < depth else 0.0) - 1)
+
+    place = 2 * k + 2 + depth
+    for word in language.prefixes(6):
+        x = ln(np.array([1.0, np.sum(1 - 2 * (word % 2))]) / 7)[1]
+        assert x == pytest.approx(at[len(language.stack(word))])
+        last = model.stream(word, parts=2)[-1]
+        assert last[2 * k + 1] == pytest.approx(x)
+        for number, state in enumerate(language.states[:-1]):
+            own = float(word[-1] == 2 * state.type + (state.kind == "close"))
+            assert unit(own, state.depth, x) == pytest.approx(own * (state.depth == len(language.stack(word))))
+            assert last[place + number] == pytest.approx(unit(own, state.depth, x))
+
+
+@evaluates("any_balanced_attention", "head_reads_softmax_attention")
+@pytest.mark.parametrize("seed", SEEDS)
+def test_softmax_attention_that_is_balanced(seed):
+    language, rng = DyckLanguage(2, 3), np.random.default_rng(seed)
+    opens, closes = balance.pairs(language)
+    layer = balance.balanced_layer(language, rng)
+    Z, t = np.array(layer.Z), rng.normal(size=language.n_states)
+    t[closes] = t[opens]
+    raised = Layer(Z + t, layer.Y, layer.V)
+    assert balance.residual(raised.Z, language) < 1e-9
+    sizes = np.abs(balance.contributions(raised, language)).max()
+    assert np.abs(balance.insertions(raised, language)).max() < 1e-12 * sizes
+    head = balance.exact_head(raised, language)
+    for word in [[], *(list(w) for w in language.prefixes(7)[::9])]:
+        states = language.state_sequence(word)
+        weights = np.exp(raised.Z[states[-1], states])
+        mixed = (weights / weights.sum()) @ raised.V[states]
+        np.testing.assert_allclose(ln(mixed), ln(before_ln(raised, language, word)), atol=1e-9)
+        np.testing.assert_allclose(head(ln(mixed)[None])[0], language.next_token(word), atol=1e-9)
 
 
 @evaluates("weight_decay_leaves_little")

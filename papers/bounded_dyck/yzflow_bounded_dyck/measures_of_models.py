@@ -99,7 +99,7 @@ def _model(runs: Runs, level: str) -> Model:
     return models.of(run.final, runs.setting.language) if given is None else given
 
 
-@functools.lru_cache(maxsize=8)
+@functools.lru_cache(maxsize=4)  # a model of a reader may be large
 def _examined(model: Model) -> Examination:
     readable = [length for length in _LENGTHS if model.longest is None or length <= model.longest]
     return outputs.examine(model, lengths=readable or [model.longest], n=100)
@@ -112,7 +112,7 @@ def _found(runs: Runs, level: str) -> Examination:
     """The examination of a run; a run is examined once."""
     run = runs.trajectory(level)
     if id(run) not in _kept or _kept[id(run)][0] is not run:
-        if len(_kept) > 16:
+        if len(_kept) >= 4:
             _kept.clear()
         _kept[id(run)] = run, _model(runs, level)
     return _examined(_kept[id(run)][1])
@@ -157,7 +157,7 @@ class _Alone:
         return _simulated(self.setting, level)
 
 
-@functools.lru_cache(maxsize=16)
+@functools.lru_cache(maxsize=4)
 def _simulated(setting: Any, level: str) -> Any:
     return setting.simulate(level, seed=0)
 
