@@ -91,15 +91,15 @@ def tokens(steps: int, seeds: int, eta: float) -> dict[str, Any]:
     """Two-layer transformers trained from tokens: LN behind attention, as in (6), or before each part, as in a GPT."""
     rows = []
     for norm, label in (("mixture", "(6)"), ("before", "GPT")):
-        for kind in ("word", "prefix"):
+        for kind, name in (("word", "words"), ("prefix", "prefixes")):
             runs = deep.trained(norm=norm, kind=kind, steps=steps, seeds=seeds, eta=eta)
-            row: dict[str, Any] = {"layer": label, "kind": f"{kind}s"}
+            row: dict[str, Any] = {"layer": label, "kind": name}
             cells = {
                 "short": runs["accuracy"].sel(length="below 28").values,
                 "long": runs["accuracy_after_closing"].sel(length="400-500").values,
             }
-            for name, values in cells.items():
-                row[name] = {"mean": float(values.mean()), "half": float(values.std(ddof=1) / np.sqrt(values.size))}
+            for measure, values in cells.items():
+                row[measure] = {"mean": float(values.mean()), "half": float(values.std(ddof=1) / np.sqrt(values.size))}
             maps = variation(runs["attention"].isel(probe=0, head=0, time=-1))
             for layer in (0, 1):
                 one = maps.isel(layer=layer)

@@ -53,6 +53,9 @@ def test_dyck_experiment_measures_what_it_says(tmp_path, monkeypatch):
     assert np.isnan(table["variation"].sel(layer=3)).all()
     assert FIGURES["deep_dyck_variation"](table).axes and FIGURES["deep_dyck_length"](lengths).axes
     assert FIGURES["deep_dyck_length"](lengths.assign_attrs(n_layers=3)).get_suptitle().startswith("3-layer")
+    of_6 = deep_dyck.trained(language, norm="mixture", contrast_weight=0.1, **size)
+    assert deep.model_at(of_6.expand_dims("learning_rate"), seed=1).architecture.norm == "mixture"
+    assert len(list(tmp_path.iterdir())) == 2  # a run of its own
 
 
 def test_accuracies_are_the_least_and_the_largest_of_all_layers():
