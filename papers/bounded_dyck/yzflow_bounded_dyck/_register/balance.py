@@ -476,6 +476,6 @@ ATTENTION: tuple[Statement, ...] = (
 )
 
 # <!-- numbers
-# typed: 2 1000 500 (size in the code of a check, which its name tells)
+# typed: 2 100 1000 500 (size in the code of a check, which its name tells)
 # typed: 6 (number of an equation)
 # -->

@@ -152,5 +152,5 @@ STATEMENTS: tuple[Statement, ...] = (
 
 # <!-- numbers
 # typed: 18 500 (size in the code of a check, which its name tells)
-# typed: 2 6 (number of an equation, or size in the code of a check)
+# typed: 6 (size in the code of a check)
 # -->
