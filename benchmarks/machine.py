@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
 
-from dynamics.backend.processor import processor
+from dynamics.backend.modes import processor
 
 PACKAGES = ("numpy", "scipy", "numba", "xarray", "jax", "diffrax", "equinox", "heyoka", "torch", "torchdiffeq")
 

@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics._assembly import assemble
-from dynamics._engine.clock import Clock
 from dynamics._engine.dop853 import NOT_FINITE
-from dynamics._engine.drive import drive
+from dynamics._engine.drive import Clock, drive
 from dynamics._engine.noise.field import DrawnField, NoisySteps
 from dynamics._engine.noise.schemes import SCHEMES
 from dynamics._engine.sgd.run import spawn
-from dynamics._model.objective import Objective, as_objective, placed
+from dynamics._model.objective import PLAIN, Objective, placed
 from dynamics.bags import Data
 from dynamics.fields.system import FlowSetting
 from dynamics.fields.table import entry_of
@@ -115,7 +114,7 @@ def stochastic_flow(
     call = Call("stochastic_flow", {name: value for name, value in locals().items() if name != "progress"})
     entry_of(decoder, "noise")
     bags, positions, sizes = drawn(data, batch_size, length)
-    objective = as_objective(objective)
+    objective = checks.or_usual("objective", objective, PLAIN)
     rates = {"eta_y": checks.rate("eta_y", eta_y), "eta_z": checks.rate("eta_z", eta_z)}
     start = Layer.zeros(bags) if init is None else checks.instance("init", init, Layer)
     names = getattr(data, "query_tokens", None)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from dynamics._engine import chunks, one_by_one
 from dynamics._engine import lane_records as records
 from dynamics._engine import lanes as ensemble
-from dynamics._engine.clock import Clock
+from dynamics._engine.drive import Clock
 from dynamics._engine.grid import Grid
 from dynamics.bags import Bags, Data, population_of
 from dynamics.fields.table import Entry, entry_of

@@ -11,12 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics._assembly import LargeRecord, assemble, is_large
-from dynamics._engine.clock import Clock
 from dynamics._engine.dop853 import NOT_FINITE_AT_START, InKernel, Slopes
-from dynamics._engine.drive import STALL, Guard, drive, taken
+from dynamics._engine.drive import STALL, Clock, Guard, drive, taken
 from dynamics._engine.factors import Factored, factors_of
-from dynamics._engine.steps import METHODS, FlowSteps, Solver, as_solver, steps_of
-from dynamics._model.objective import Objective, as_objective, placed
+from dynamics._engine.steps import METHODS, USUAL, FlowSteps, Solver, steps_of
+from dynamics._model.objective import PLAIN, Objective, placed
 from dynamics.bags import Bags, Data, population_of
 from dynamics.fields.full import FullOrbits
 from dynamics.fields.optimized import check_flow
@@ -129,7 +128,8 @@ def gradient_flow(
     """
     given = {name: value for name, value in locals().items() if name != "progress"}
     call = Call("gradient_flow", given)
-    bags, solver, objective = population_of(data), as_solver(solver), as_objective(objective)
+    bags, solver = population_of(data), checks.or_usual("solver", solver, USUAL)
+    objective = checks.or_usual("objective", objective, PLAIN)
     entry = entry_of(decoder)
     numbers = checks.each(_NUMBERS, given)
     rates = {name: numbers[name] for name in ("eta_y", "eta_z")}

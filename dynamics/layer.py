@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -12,12 +12,12 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from dynamics import _shown
 from dynamics._model import kernels
-from dynamics._model.objective import bare, checked_normalisation
+from dynamics._model.objective import BARE, checked_normalisation
 from dynamics._model.problem import Problem, embed
 from dynamics._model.weights import Weights
 from dynamics.bags import Bags
 from dynamics.support import checks, display, names
-from dynamics.support.checks import read_only
+from dynamics.support.checks import read_only, read_only_views
 from dynamics.support.frozen import Frozen, changed
 
 if TYPE_CHECKING:
@@ -425,7 +425,7 @@ class Layer(Frozen):
             In nats (2), or ``sum_c (u_c - target_c)^2`` of the logits u (Wen et al. 2023, (5)).
         """
         self.check_fits(bags)
-        return Problem(bags, self, bare(criterion)).loss(self.weights)
+        return Problem(bags, self, BARE[checks.one_of("criterion", criterion, BARE)]).loss(self.weights)
 
     def gradient(self, bags: Bags, *, criterion: str = "cross-entropy") -> Layer:
         """Gradient of the objective J = -loss with respect to each array (Lemma 1, (3)), as a layer.
@@ -434,7 +434,7 @@ class Layer(Frozen):
         gradients with respect to keys, queries and values.
         """
         self.check_fits(bags)
-        problem = Problem(bags, self, bare(criterion))
+        problem = Problem(bags, self, BARE[checks.one_of("criterion", criterion, BARE)])
         slopes = problem.zeros()
         problem.loss_and_gradient(self.weights, slopes)
         if self.embedding is None:
@@ -466,3 +466,33 @@ def optional_rates(layer: Layer, eta_y: float, eta_v: float | None, eta_hidden: 
             what = "value matrix" if name == "eta_v" else "hidden layer"
             raise checks.reject(name, f"be None unless `init` has a {what}", rate)
     return rates
+
+
+class States(NamedTuple):
+    """The layers at some times.
+
+    Attributes
+    ----------
+    like : Layer
+        Their kind, not their weights.
+    weights : Weights
+        Their arrays, each with an axis of times before its own; Z and V also where they follow from an embedding.
+    """
+
+    like: Layer
+    weights: Weights
+
+    @classmethod
+    def of(cls, like: Layer, weights: Weights) -> States:
+        """From the weights as training moves them."""
+        if like.embedding is not None:
+            inner = zip(weights.keys, weights.queries, weights.values, strict=True)
+            whole = [embed(like.embedding.vectors, *own) for own in inner]
+            weights = weights._replace(Z=np.stack([Z for Z, _ in whole]), V=np.stack([V for _, V in whole]))
+        return cls(like, Weights(*read_only_views(weights)))
+
+    @classmethod
+    def plain(cls, like: Layer, Z: np.ndarray, Y: np.ndarray) -> States:
+        """From arrays of a layer of Z and Y alone, which become read-only."""
+        Z.flags.writeable = Y.flags.writeable = False
+        return cls(like, Weights(Z, Y, *(np.empty((len(Z), 0, 0)),) * 5))

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from dynamics._engine.noise.field import DrawnField
 from dynamics._engine.noise.linear import fluctuations
 from dynamics._model.feed import Sampling, source_of
-from dynamics._model.objective import Objective, as_objective, placed
+from dynamics._model.objective import PLAIN, Objective, placed
 from dynamics._model.weights import RATES, Weights
 from dynamics.bags import Bags, Data, population_of
 from dynamics.fields.system import FlowSetting
@@ -161,7 +161,7 @@ def gradient_noise(
     entry_of(decoder, "noise", "step")
     bags, positions, sizes = drawn(data, batch_size, length)
     start = Layer.zeros(bags) if layer is None else checks.instance("layer", layer, Layer)
-    objective = as_objective(objective)
+    objective = checks.or_usual("objective", objective, PLAIN)
     start = placed(objective, start, bags, getattr(data, "query_tokens", None), "layer")
     setting = FlowSetting(bags, start, start, dict.fromkeys(RATES, 1.0), objective)
     field = DrawnField(setting, decoder, positions)
@@ -234,7 +234,7 @@ def linear_noise(
     bags, positions, _ = drawn(data, 1, 2 if draws else None)
     limit = np.inf if positions else 0
     start = Layer.zeros(bags) if init is None else checks.instance("init", init, Layer)
-    objective = as_objective(objective)
+    objective = checks.or_usual("objective", objective, PLAIN)
     start = placed(objective, start, bags, getattr(data, "query_tokens", None), "init")
     rates = {"eta_y": checks.rate("eta_y", eta_y), "eta_z": checks.rate("eta_z", eta_z)}
     rates |= optional_rates(start, rates["eta_y"], None, None)

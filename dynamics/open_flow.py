@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics._engine.clock import Clock
+from dynamics._engine.drive import Clock
 from dynamics._engine.open.integration import Integration
 from dynamics._engine.open.protocol import Flow
 from dynamics._engine.open.states import NamedStates, RaisedError
-from dynamics._engine.steps import Solver, as_solver
+from dynamics._engine.steps import USUAL, Solver
 from dynamics.run import Run
 from dynamics.support import checks
 from dynamics.support.calls import Call
@@ -82,7 +82,7 @@ def integrate(
     """
     given = {name: value for name, value in locals().items() if name != "progress"}
     checks.instance("flow", flow, Flow, rule="have `initial` and `derivative`, as a Flow")
-    solver = as_solver(solver)
+    solver = checks.or_usual("solver", solver, USUAL)
     if solver.momentum != Solver.momentum:
         raise checks.reject("solver", "leave momentum to `descend`: an open flow has no optimizer", solver.momentum)
     parameters: dict[str, Any] = checks.each(_NUMBERS, given)

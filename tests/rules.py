@@ -59,7 +59,7 @@ RULES = {
         (["full"], "one of 'full', 'modified', 'theory'", "'full'"),
     ],
     "data": [(bad, "Bags or offer population()", type(bad).__name__) for bad in NO_DATA],
-    "objective": [("squared", "an Objective", "str")],
+    "objective": [("squared", "an Objective", "'squared'")],
     "rng": [("x", "a numpy.random.Generator"), (True, "a numpy.random.Generator")],
     "path": [(3, "the path of a"), ("", "the path of a"), ("a\0b", "the path of a", r"'a\x00b'")],
     "ax": [("left", "axes of matplotlib")],

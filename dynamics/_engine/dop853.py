@@ -16,8 +16,8 @@ import numpy as np
 
 from dynamics._engine import stage_sums, tableau
 from dynamics._engine.tableau import E3, E5, EXTENDED, STAGES, A, C, D
-from dynamics._model import frames, small
-from dynamics._model.frames import Frame
+from dynamics._model import small
+from dynamics._model.small import Frame
 from dynamics.backend.compiled import kernel
 from dynamics.support import raised
 
@@ -44,7 +44,7 @@ _FINEST = 100 * float(np.finfo(np.float64).eps)
 NOT_FINITE = "the state is no longer finite"
 NOT_FINITE_AT_START = "the derivative is not finite at the start"
 TOO_SMALL = "Required step size is less than spacing between numbers."
-_OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract"}, "uses": (tableau, small, frames)}
+_OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract"}, "uses": (tableau, small)}
 
 
 @dataclass
@@ -383,7 +383,7 @@ def take(frame, trial, first, last, size, speed, state):
                     at[i] += move * slopes[j, i]
         for i in range(n):
             at[i] = state[i] + size * at[i]
-        frames.derive(frame, at, speed[k], out)
+        small.derive(frame, at, speed[k], out)
     fifth = third = apart = turned = 0.0
     if last == STAGES + 1:
         for i in range(n):

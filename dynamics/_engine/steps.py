@@ -62,16 +62,7 @@ class Solver:
         checks.one_of("momentum", self.momentum, MOMENTA)
 
 
-_USUAL = Solver()
-
-
-def as_solver(solver: Solver | None) -> Solver:
-    """The argument ``solver``, checked; None is the default."""
-    if solver is None:
-        return _USUAL
-    if not isinstance(solver, Solver):
-        raise checks.reject("solver", "be a Solver", type(solver).__name__)
-    return solver
+USUAL = Solver()
 
 
 class FlowSteps(Protocol):

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dynamics._model import kernels
-from dynamics._model.batch import Batch
 from dynamics._model.kernels import first_integers, larger
 from dynamics._model.weights import Rule, Weights
 from dynamics.backend import intrinsics
@@ -33,29 +32,22 @@ class Parts(NamedTuple):
 
 
 def kernel_of(weights: Weights, rule: Rule) -> Any:
-    """The kernel of `loss_and_gradient` for such arguments; other kernels can call its address."""
+    """The kernel for this kind of layer: (batch, groups, weights, rule, slopes, residual, gradient) -> loss.
+
+    It returns the loss -J of a weighted batch, and where ``gradient`` is true adds the gradient of J into ``slopes``:
+    Lemma 1, and its extensions. The cost is (non-zeros of the bags) x (columns of Y), whatever the vocabulary.
+
+    Only the first ``groups`` groups of the `Batch` count; ``weights`` and ``slopes`` are `Weights`. Where ``residual``
+    has rows it receives each bag's r = target - alpha, and the decoder's gradient is left to the caller. Other kernels
+    can call its `address`.
+    """
     values, hidden = weights.V.shape[0] > 0, weights.hidden.shape[1] > 0
     return made(Parts(values, hidden, bool(rule.squared), bool(rule.contrasted), bool(rule.residual)))
 
 
-def loss_and_gradient(
-    batch: Batch, groups: int, weights: Weights, rule: Rule, slopes: Weights, residual: np.ndarray, gradient: bool
-) -> float:
-    """Loss -J of a weighted batch, and the gradient of J added into ``slopes``: Lemma 1, and its extensions.
-
-    The cost is (non-zeros of the bags) x (columns of Y), whatever the vocabulary.
-
-    Only the first ``groups`` groups of the `Batch` count; ``weights`` and ``slopes`` are `Weights`, ``rule`` is a
-    `Rule`. Where ``residual`` has rows it receives each bag's r = target - alpha, and the decoder's gradient is left to
-    the caller.
-    """
-    loss: float = kernel_of(weights, rule)(batch, groups, weights, rule, slopes, residual, gradient)
-    return loss
-
-
 @functools.cache
 def made(parts: Parts) -> Any:
-    """`loss_and_gradient` with these parts alone: numba drops branches on constants of an enclosing function."""
+    """The kernel with these parts alone: numba drops branches on constants of an enclosing function."""
     values, hidden, squared, contrasted, joins = parts
 
     def loss_and_gradient(batch, groups, weights, rule, slopes, residual, gradient):

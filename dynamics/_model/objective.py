@@ -136,22 +136,9 @@ def checked_normalisation(value: object) -> None:
         checks.one_of("normalisation", value, [name for name in NORMALISATIONS if name])
 
 
-_BARE = {criterion: Objective(criterion) for criterion in CRITERIA}
-PLAIN = _BARE["cross-entropy"]
-
-
-def bare(criterion: object) -> Objective:
-    """The objective that is a criterion and nothing else."""
-    return _BARE[checks.one_of("criterion", criterion, CRITERIA)]
-
-
-def as_objective(objective: Objective | None) -> Objective:
-    """The argument ``objective``, checked; None is the cross-entropy."""
-    if objective is None:
-        return PLAIN
-    if not isinstance(objective, Objective):
-        raise checks.reject("objective", "be an Objective", type(objective).__name__)
-    return objective
+# The objectives that are a criterion and nothing else.
+BARE = {criterion: Objective(criterion) for criterion in CRITERIA}
+PLAIN = BARE["cross-entropy"]
 
 
 def placed(

@@ -7,8 +7,9 @@ import copy
 import numpy as np
 from numpy.typing import DTypeLike
 
-from dynamics._model import gradient, sampling
+from dynamics._model import sampling
 from dynamics._model.batch import Batch
+from dynamics._model.gradient import kernel_of
 from dynamics._model.objective import PLAIN, Objective, add_terms
 from dynamics._model.weights import LayerLike, Rule, Weights
 from dynamics.bags import Bags
@@ -111,6 +112,7 @@ class Problem:
         self.rule = self.view.rule
         like = layer.weights._replace(Z=layer.Z, V=np.empty((0, 0)) if layer.V is None else layer.V)
         self._shapes = [array.shape for array in like]
+        self.kernel = kernel_of(like, self.rule)
         self._parts = self.batch.parts(layer.Y.shape[1])
         self._none = np.empty((0, 0), self._dtype)
         self._no_slopes = Weights(*(self._none,) * len(like))
@@ -138,7 +140,7 @@ class Problem:
         return self.batch.count.size * self.rule.multiplicity.size
 
     def alone(self, weights: Weights, slopes: Weights) -> tuple | None:
-        """The arguments of the kernel in `loss_and_gradient`; None if that function does more than one call of it."""
+        """The arguments of ``kernel``; None if `loss_and_gradient` does more than one call of it."""
         if len(self._parts) > 1 or not self.view.plain or self.objective.terms:
             return None
         batch = self._parts[0][0]
@@ -148,12 +150,12 @@ class Problem:
         """The loss alone; ``weights`` must be read-only."""
         seen = weights if self.view.plain else self.view.forward(weights)
         arguments = (seen, self.rule, self._no_slopes, self._none, False)
-        return sum(gradient.loss_and_gradient(part, part.query.size, *arguments) for part, _ in self._parts)
+        return sum(self.kernel(part, part.query.size, *arguments) for part, _ in self._parts)
 
     def loss_and_gradient(self, weights: Weights, slopes: Weights, residual: np.ndarray | None = None) -> float:
         """The loss, with the gradient of J added into ``slopes``; ``weights`` must be read-only.
 
-        For ``residual`` see `gradient.loss_and_gradient`.
+        For ``residual`` see `kernel_of`.
         """
         seen, within = weights, slopes
         if not self.view.plain:
@@ -161,7 +163,7 @@ class Problem:
         arguments, loss = (seen, self.rule, within), 0.0
         for part, bags in self._parts:
             kept = self._none if residual is None else residual[bags]
-            loss += gradient.loss_and_gradient(part, part.query.size, *arguments, kept, True)
+            loss += self.kernel(part, part.query.size, *arguments, kept, True)
         if not self.view.plain:
             self.view.backward(weights, within, slopes)
         add_terms(self.objective, weights, slopes)

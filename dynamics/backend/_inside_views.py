@@ -9,7 +9,7 @@ from numba.core.errors import TypingError
 from numba.core.imputils import impl_ret_borrowed
 from numba.extending import intrinsic
 
-from dynamics.backend.processor import X86
+from dynamics.backend.modes import X86
 
 
 @intrinsic

@@ -9,12 +9,12 @@ from functools import cached_property
 
 import numpy as np
 
-from dynamics._model.frames import Frame, frame_of, looked
 from dynamics._model.problem import Problem
+from dynamics._model.small import Frame, frame_of, looked
 from dynamics._model.weights import RATES, Weights
 from dynamics.fields.orbits import KindFrame, Orbits
-from dynamics.fields.system import FlowSetting, Observed, States, System
-from dynamics.layer import Layer, moved
+from dynamics.fields.system import FlowSetting, Observed, System
+from dynamics.layer import Layer, States, moved
 from dynamics.support.checks import read_only
 from dynamics.support.errors import NotReducibleError
 

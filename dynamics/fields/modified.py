@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from dynamics._model.batch import Batch
-from dynamics._model.gradient import loss_and_gradient
+from dynamics._model.gradient import kernel_of
 from dynamics._model.objective import Objective, add_terms
 from dynamics._model.weights import Rule, Weights
 from dynamics.fields import _kernels as reduced
@@ -30,7 +30,7 @@ def gradient(batch: Batch, weights: Weights, rule: Rule, slopes: Weights) -> flo
     flow, the shares of the classes drawn in a step of SGD, where F is that of all classes as well.
     """
     residual = np.empty((batch.query.size, weights.Y.shape[1]), weights.Y.dtype)
-    loss = loss_and_gradient(batch, batch.query.size, weights, rule, slopes, residual, True)
+    loss: float = kernel_of(weights, rule)(batch, batch.query.size, weights, rule, slopes, residual, True)
     residual *= batch.weight[:, None]
     Features.of(batch, weights.Z, residual=rule.residual).combine(residual, slopes.Y)
     return loss

@@ -1,19 +1,21 @@
-"""A field from outside: a name, its derivative as a function of layer and bags, and what it declares."""
+"""A field from outside: its name, its derivative as a function of layer and bags, its flow, and what it declares."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import metadata
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from dynamics._model.objective import Objective
+from dynamics._model.objective import Objective, add_terms
 from dynamics._model.weights import Weights
 from dynamics.bags import Bags
 from dynamics.fields.features import SINGULAR
+from dynamics.fields.full import Full
+from dynamics.fields.system import FlowSetting
 from dynamics.layer import Layer, moved
 from dynamics.support import checks, content, raised
 from dynamics.support.canonical import digest
@@ -219,3 +221,30 @@ def installed(name: str) -> Field | None:
             raise checks.reject("decoder", "be a Field of this name", f"{checks.brief(found)} for {of}")
         return found
     return None
+
+
+class Own(Full):
+    """As `Full`, along the direction of a `Field`."""
+
+    finds_loss = False
+
+    def __init__(self, field: Field, setting: FlowSetting) -> None:
+        super().__init__(setting)
+        self.field = field
+        check_field(field, setting.bags, setting.start, setting.objective)
+        check_direction(field, "gradient", setting.bags, setting.start)
+
+    def gradient(self, weights: Weights, slopes: Weights) -> float:
+        """The direction of each weight, added into ``slopes``; nan where a trial step overshot."""
+        if not all(np.isfinite(array).all() for array in weights):
+            for slope in slopes:
+                slope.fill(np.nan)
+            return float("nan")
+        add_direction(self.field, "gradient", moved(self.like, weights), self.setting.bags, slopes)
+        add_terms(self.setting.objective, weights, slopes)
+        return float("nan")
+
+
+def whole_of(field: Field) -> Callable[[FlowSetting], Own]:
+    """FlowSetting -> the flow of all weights."""
+    return partial(Own, field)

@@ -8,9 +8,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from dynamics._model import gradient
 from dynamics._model.batch import Batch
 from dynamics._model.feed import Feed, Source
+from dynamics._model.gradient import kernel_of
 from dynamics._model.objective import Objective
 from dynamics._model.problem import View
 from dynamics._model.weights import Rule, Weights
@@ -78,7 +78,7 @@ def _full(run: SteppedRun, weights: Weights, slopes: Weights, share: np.ndarray 
         groups = run.feed.draw(1)
         batch = Batch(*read_only_views(array[0] for array in run.feed.batches))
         nothing = np.empty((0, 0), run.dtype)
-        loss: float = gradient.loss_and_gradient(batch, groups[0], seen, run.rule, within, nothing, True)
+        loss: float = kernel_of(seen, run.rule)(batch, groups[0], seen, run.rule, within, nothing, True)
         return loss
 
     return _through(run, weights, slopes, add)

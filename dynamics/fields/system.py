@@ -9,14 +9,11 @@ from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from dynamics._model.frames import Frame
 from dynamics._model.objective import Objective
-from dynamics._model.problem import embed
-from dynamics._model.weights import Weights
+from dynamics._model.small import Frame
 from dynamics.bags import Bags
-from dynamics.layer import Layer
+from dynamics.layer import Layer, States
 from dynamics.optimizers.optimizer import Optimizer
-from dynamics.support.checks import read_only_views
 from dynamics.trajectory import Trajectory
 
 
@@ -55,36 +52,6 @@ class FlowSetting:
         if isinstance(self.init, Trajectory) and "h" in self.init.dataset:
             return self.init.dataset["h"].values[-1]
         return None
-
-
-class States(NamedTuple):
-    """The layers at some times.
-
-    Attributes
-    ----------
-    like : Layer
-        Their kind, not their weights.
-    weights : Weights
-        Their arrays, each with an axis of times before its own; Z and V also where they follow from an embedding.
-    """
-
-    like: Layer
-    weights: Weights
-
-    @classmethod
-    def of(cls, like: Layer, weights: Weights) -> States:
-        """From the weights as training moves them."""
-        if like.embedding is not None:
-            inner = zip(weights.keys, weights.queries, weights.values, strict=True)
-            whole = [embed(like.embedding.vectors, *own) for own in inner]
-            weights = weights._replace(Z=np.stack([Z for Z, _ in whole]), V=np.stack([V for _, V in whole]))
-        return cls(like, Weights(*read_only_views(weights)))
-
-    @classmethod
-    def plain(cls, like: Layer, Z: np.ndarray, Y: np.ndarray) -> States:
-        """From arrays of a layer of Z and Y alone, which become read-only."""
-        Z.flags.writeable = Y.flags.writeable = False
-        return cls(like, Weights(Z, Y, *(np.empty((len(Z), 0, 0)),) * 5))
 
 
 class Observed(NamedTuple):

@@ -18,8 +18,7 @@ from dynamics.fields.full import Full, FullOrbits
 from dynamics.fields.modified import Modified, ModifiedOrbits
 from dynamics.fields.optimized import Optimized
 from dynamics.fields.orbits import Orbits, find_orbits
-from dynamics.fields.own import Field, installed
-from dynamics.fields.own_flow import whole_of
+from dynamics.fields.own import Field, installed, whole_of
 from dynamics.fields.steps import Step
 from dynamics.fields.system import FlowSetting, System
 from dynamics.fields.theory import Theory, TheoryOrbits

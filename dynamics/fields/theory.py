@@ -12,8 +12,8 @@ from dynamics.fields import _kernels as reduced
 from dynamics.fields.features import Features
 from dynamics.fields.modified import ModifiedOrbits, check_inverse
 from dynamics.fields.orbits import Orbits
-from dynamics.fields.system import FlowSetting, Observed, States, System, copied
-from dynamics.layer import Layer
+from dynamics.fields.system import FlowSetting, Observed, System, copied
+from dynamics.layer import Layer, States
 from dynamics.support import checks
 from dynamics.support.checks import read_only
 from dynamics.support.errors import NotReducibleError

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -121,6 +121,30 @@ class Schedule:
         return self.steps
 
 
+def _betas(name: str, value: object) -> tuple[float, ...]:
+    betas = checks.listed(name, value, "be two numbers")
+    if len(betas) != 2:
+        raise checks.reject(name, "be two numbers", checks.brief(value))
+    return tuple(checks.below(name, beta, 1) for beta in betas)
+
+
+def _schedule(name: str, value: object) -> object:
+    if not callable(value):
+        raise checks.reject(name, "be a Schedule or a function of the step", checks.brief(value))
+    return value
+
+
+_OPTIONS: dict[str, checks.Check] = {
+    "momentum": partial(checks.below, bound=1),
+    "weight_decay": checks.optional(checks.non_negative),
+    "decoupled": checks.optional(checks.flag),
+    "schedule": checks.optional(_schedule),
+    "clip": checks.optional(checks.positive),
+    "betas": _betas,
+    "epsilon": checks.positive,
+}
+
+
 @dataclass(frozen=True)
 class Optimizer:
     """How `sgd` makes a step of a gradient, and which flow `gradient_flow` integrates.
@@ -183,30 +207,20 @@ class Optimizer:
 
     def __post_init__(self) -> None:
         checks.one_of("optimizer", self.name, RULES)
-        put, rule = object.__setattr__, self.rule
-        put(self, "momentum", checks.below("momentum", self.momentum, 1))
-        decay = rule.decay if self.weight_decay is None else self.weight_decay
-        put(self, "weight_decay", checks.non_negative("weight_decay", decay))
-        decoupled = rule.decoupled if self.decoupled is None else checks.flag("decoupled", self.decoupled)
-        if rule.moments and decoupled != rule.decoupled:
-            raise checks.reject(
-                "decoupled", "be left out for 'adam', and for 'adamw', which is its decoupled form", decoupled
-            )
-        if self.decoupled and self.weight_decay == 0 and not rule.decoupled:
+        values, rule = checks.each(_OPTIONS, vars(self)), self.rule
+        if values["weight_decay"] is None:
+            values["weight_decay"] = rule.decay
+        if values["decoupled"] is None:
+            values["decoupled"] = rule.decoupled
+        if rule.moments and values["decoupled"] != rule.decoupled:
+            usual = "be left out for 'adam', and for 'adamw', which is its decoupled form"
+            raise checks.reject("decoupled", usual, values["decoupled"])
+        if self.decoupled and values["weight_decay"] == 0 and not rule.decoupled:
             raise checks.reject("decoupled", "be left out without weight decay", self.decoupled)
-        put(self, "decoupled", decoupled)
-        if self.schedule is not None and not callable(self.schedule):
-            raise checks.reject("schedule", "be a Schedule or a function of the step", checks.brief(self.schedule))
-        if self.clip is not None:
-            put(self, "clip", checks.positive("clip", self.clip))
-        betas = checks.listed("betas", self.betas, "be two numbers")
-        if len(betas) != 2:
-            raise checks.reject("betas", "be two numbers", checks.brief(self.betas))
-        put(self, "betas", tuple(checks.below("betas", beta, 1) for beta in betas))
-        put(self, "epsilon", checks.positive("epsilon", self.epsilon))
         for name, default in (("betas", BETAS), ("epsilon", EPSILON)):
-            if not rule.moments and getattr(self, name) != default:
-                raise checks.reject(name, f"be left out for {self.name!r}", getattr(self, name))
+            if not rule.moments and values[name] != default:
+                raise checks.reject(name, f"be left out for {self.name!r}", values[name])
+        vars(self).update(values)
 
     @property
     def rule(self) -> UpdateRule:

@@ -24,6 +24,7 @@ _MOST_LISTED = 10
 MEMORY: ContextVar[int | None] = ContextVar("memory", default=None)
 
 _Function = TypeVar("_Function")
+_Usual = TypeVar("_Usual")
 # (name, value) -> the value in the type that the caller computes with.
 Check: TypeAlias = Callable[[str, Any], Any]
 
@@ -136,6 +137,11 @@ def instance(name: str, value: object, kinds: type | tuple[type, ...], *, rule: 
         kinds = kinds if isinstance(kinds, tuple) else (kinds,)
         raise reject(name, rule or "be " + " or ".join(map(_one, kinds)), brief(value))
     return value
+
+
+def or_usual(name: str, value: object, usual: _Usual) -> _Usual:
+    """An object of the class of ``usual``, which None stands for."""
+    return usual if value is None else instance(name, value, type(usual))
 
 
 def each(rules: Mapping[str, Check], values: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 
-from dynamics.backend.modes import COMPILATION, threads
-from dynamics.backend.processor import processor
+from dynamics.backend.modes import COMPILATION, processor, threads
 from dynamics.version import __version__
 
 _PACKAGES = ("numpy", "scipy", "numba", "xarray")

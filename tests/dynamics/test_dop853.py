@@ -10,7 +10,7 @@ from dynamics import Bags, Layer, Objective, SequenceClasses, gradient_flow
 from dynamics._engine.dop853 import NOT_FINITE_AT_START, Called, Dop853, Trial, take
 from dynamics._engine.steps import steps_of
 from dynamics._engine.tableau import E3, E5, EXTENDED, STAGES, A
-from dynamics._model import frames
+from dynamics._model import small
 from dynamics._model.objective import shaped
 from dynamics.backend.compiled import address, call
 from dynamics.backend.modes import IN_PYTHON
@@ -106,9 +106,9 @@ def test_other_weights_of_the_bags_have_a_kernel_of_their_own():
     bags = SequenceClasses.single_common_token(3, 12).population()
     setting = FlowSetting(bags, Layer.zeros(bags), None, {"eta_y": 1.0, "eta_z": 1.0}, Objective())
     whole = system_for(setting, entry_of("full"), reduce=False)
-    slopes = frames.looked(whole.frame, whole.initial[None])[1]
+    slopes = small.looked(whole.frame, whole.initial[None])[1]
     twice = whole.weighed(2 * bags.weight)
-    np.testing.assert_allclose(frames.looked(twice.frame, whole.initial[None])[1], 2 * slopes, rtol=1e-13)
+    np.testing.assert_allclose(small.looked(twice.frame, whole.initial[None])[1], 2 * slopes, rtol=1e-13)
 
 
 @pytest.mark.parametrize("slope", [np.nan, np.inf])
@@ -144,7 +144,7 @@ def test_what_has_no_kernel_of_whole_steps():
     assert frame(Objective(temperature=2.0), start=shaped(Objective(temperature=2.0), Layer.zeros(bags))) is None
     assert frame(Objective(terms=(lambda weights: {"Z": -weights.Z},))) is None
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(frames, "_WORK", 0)
+        patch.setattr(small, "_WORK", 0)
         assert frame() is None
 
 

@@ -29,7 +29,7 @@ from dynamics import (
 from dynamics import flow as flow_module
 from dynamics._engine import dop853
 from dynamics._engine.steps import METHODS
-from dynamics._model import frames
+from dynamics._model import small
 
 pytestmark = pytest.mark.usefixtures("table", "few_classes_reduced")
 RATES = {"eta_y": 1.0, "eta_z": 0.8}
@@ -128,7 +128,7 @@ def path(*, large=False, factored=False, scale="linear"):
     def run(case, field):
         asked = []
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(frames, "_VARIABLES", 0)
+            patch.setattr(small, "_VARIABLES", 0)
             patch.setattr(dop853, "LARGE", 1 if large else dop853.LARGE)
             original = flow_module.factors_of
             patch.setattr(flow_module, "factors_of", lambda system: (asked.append(original(system)), asked[-1])[1])

@@ -58,7 +58,7 @@ def test_parts_of_pairs_make_up_the_whole():
 
 
 def test_ctrl_c_is_heard_between_the_parts(monkeypatch):
-    calls, kernel = [], gradient.loss_and_gradient
+    calls, kernel = [], gradient.plain
 
     def interrupted(*arguments):
         calls.append(arguments[0].query.size)
@@ -67,7 +67,7 @@ def test_ctrl_c_is_heard_between_the_parts(monkeypatch):
         return kernel(*arguments)
 
     own = Bags.from_dense(np.zeros(30, dtype=int), np.arange(30), np.eye(30) + 1)
-    monkeypatch.setattr(gradient, "loss_and_gradient", interrupted)
+    monkeypatch.setattr(gradient, "made", lambda parts: interrupted)
     with Limits(work=1), pytest.raises(KeyboardInterrupt):
         gradient_flow(own, eta_y=1.0, eta_z=1.0, t_end=1.0)
     assert calls == [1] * 20  # of the thirty of the first evaluation

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynamics import IntegrationError, Layer, SequenceClasses, Solver, gradient_flow, integrate
-from dynamics._engine.clock import Clock
-from dynamics._engine.drive import Guard
+from dynamics._engine.drive import Clock, Guard
 from dynamics._engine.steps import METHODS
 
 

@@ -136,7 +136,7 @@ SGD = [
 ]  # fmt: skip
 REFUSED = {
     "gradient_flow": [
-        ("solver", "Euler", "a Solver", "str"),
+        ("solver", "Euler", "a Solver", "'Euler'"),
         ("init", "zero", "None, a Layer or a Trajectory", "str"),
         ("init", np.zeros((1, 16)), "None, a Layer or a Trajectory", "ndarray"),
         ("eta_v", 1.0, "None unless `init` has a value matrix"),
@@ -273,7 +273,7 @@ REFUSED = {
     ],
     "a flow of one number": [
         ("flow", 3, "have `initial` and `derivative`"),
-        ("solver", "RK45", "a Solver", "str"),
+        ("solver", "RK45", "a Solver", "'RK45'"),
         ("solver", Solver(momentum="first order"), "leave momentum", "first order"),
     ],
     "a descent of one number": [

@@ -12,8 +12,7 @@ from numba import njit
 
 from dynamics import Bags, DivergenceError, Layer, SequenceClasses, sgd
 from dynamics._model import kernels
-from dynamics.backend.modes import IN_PYTHON, PLAIN
-from dynamics.backend.processor import X86
+from dynamics.backend.modes import IN_PYTHON, PLAIN, X86
 
 FULL = {"batch_size": None, "length": None, "momentum": 0.0}
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dynamics._engine.clock import Clock
 from dynamics._engine.dop853 import Interpolant
+from dynamics._engine.drive import Clock
 from dynamics._engine.open.protocol import Flow
 from dynamics._engine.open.states import NamedStates, RaisedError, check_name
 from dynamics._engine.steps import FlowSteps

@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from dynamics._engine.clock import Clock
 from dynamics._engine.dop853 import Called, Dop853
-from dynamics._engine.drive import Guard, drive, taken
+from dynamics._engine.drive import Clock, Guard, drive, taken
 from dynamics._engine.open.events import Cut, Watch
 from dynamics._engine.open.kinks import Sides, Slide, begins, rate, sides_of
 from dynamics._engine.open.protocol import Flow

@@ -13,15 +13,14 @@ from dynamics._assembly import LargeRecord, assemble, is_large, size_of_large
 from dynamics._engine.sgd import steps as steps_of_sgd
 from dynamics._engine.sgd.steps import LARGE, Memory, blank, bounded, copy_of
 from dynamics._model.feed import SAMPLING, Feed, Sampling, Source, source_of
-from dynamics._model.objective import Objective, add_terms, as_objective, placed
+from dynamics._model.objective import PLAIN, Objective, add_terms, placed
 from dynamics._model.problem import View
 from dynamics._model.weights import RATES, Weights
 from dynamics.bags import Bags, Data
 from dynamics.fields import modified
 from dynamics.fields.steps import Step
-from dynamics.fields.system import States
 from dynamics.fields.table import entry_of
-from dynamics.layer import Layer, moved, optional_rates
+from dynamics.layer import Layer, States, moved, optional_rates
 from dynamics.optimizers import kernels as updates
 from dynamics.optimizers.optimizer import Optimizer, as_optimizer, ascend
 from dynamics.support import checks
@@ -165,7 +164,7 @@ class SgdRun:
         parameters = self.parameters
         self.steps, self.record_every = parameters["steps"], parameters["record_every"]
         self.dtype = np.dtype(DTYPES[parameters["dtype"]])
-        self.objective = objective = as_objective(objective)
+        self.objective = objective = checks.or_usual("objective", objective, PLAIN)
         self.optimizer = optimizer.over(self.steps)
         start_seed, draw_seed = spawn(seed)
         start = _start(init, self.source.bags, np.random.default_rng(start_seed))
@@ -225,7 +224,6 @@ class SgdRun:
                     rows = slice(row, row + _ROWS_A_COPY)
                     part = self._cast("init", array[rows])
                     np.copyto(own[rows, : array.shape[1]], part, where=part != 0)  # zeros not written take no memory
-            self.weights.Y[:, columns:] = self.weights.Y[:, :1]
         if layer.embedding is not None:
             self._cast("init", layer.embedding.vectors)
         # Single entries of Z are followed where its rows are long.
@@ -310,8 +308,6 @@ class SgdRun:
     def _slopes(self, share: np.ndarray | None) -> tuple[float, Weights]:
         """Loss and direction on the next batch, or with this share of each bag."""
         weights = self.seen
-        # A column of multiplicity 0 that were larger than all others could starve the softmax.
-        self.weights.Y[:, self.layer.multiplicity.size :] = self.weights.Y[:, :1]
         # Z and V have gradients in any case, of which those of an embedding are made.
         V = np.empty((0, 0)) if self.layer.V is None else self.layer.V
         slopes = Weights(*(np.zeros(a.shape, self.dtype) for a in weights._replace(Z=self.layer.Z, V=V)))

@@ -192,9 +192,6 @@ def _sgd_steps(gradient, batches, groups, weights, rule, memory, update, done, l
     keys, queries, values = as_read_only(weights.keys), as_read_only(weights.queries), as_read_only(weights.values)
     seen = Weights(as_read_only(Z), as_read_only(Y), as_read_only(V), as_read_only(H), keys, queries, values)
     nothing, always = np.empty((0, 0), Z.dtype), losses.size > 0  # a literal True would be a type of its own
-    columns = rule.multiplicity.size
-    while rule.multiplicity[columns - 1] == 0:
-        columns -= 1
     n = max(Y.shape[0], V.shape[0], H.shape[0])
     every, cells = first_integers(n), np.empty(token.shape[1], np.int64)
     rows = (np.empty(cells.size, np.int64), np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64))
@@ -212,9 +209,6 @@ def _sgd_steps(gradient, batches, groups, weights, rule, memory, update, done, l
             index = (of_z, of_y, tokens[: tokens.size * min(1, V.shape[0])], every[: H.shape[0]])[k]
             x, g, m, v = own[0][k], own[1][k], own[2][k], own[3][k]
             touched[k] = _touch(index, now, rows[k], last[k], x, g, m, v, rates[k], update)
-        for row in rows[1][: touched[1]]:
-            for c in range(columns, Y.shape[1]):  # columns of multiplicity 0: larger, they could starve the softmax
-                Y[row, c] = Y[row, 0]
         batch = Batch(
             as_read_only(query[s]), as_read_only(target[s]), as_read_only(soft[s]), as_read_only(weight[s]),
             as_read_only(size[s]), as_read_only(indptr[s]), as_read_only(token[s]), as_read_only(count[s]),
