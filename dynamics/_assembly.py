@@ -63,7 +63,7 @@ def assemble(
         More attributes of the dataset.
     """
     first, weights = states
-    support = observables.support_of(bags, first.Z.shape[1])
+    support = bags._once(observables.Support, first.Z.shape[1])
     logits = weights.Z if first.temperature == 1 else weights.Z / first.temperature
     if loss is None:
         # In the precision of the run, which the start need not have.
@@ -161,7 +161,7 @@ def is_large(bags: Bags, layer: Layer, times: int) -> bool:
 
 def size_of_large(bags: Bags, n_tokens: int, times: int) -> int:
     """Bytes of the records of a run that `is_large`: attention and logits, copied once, and Python's objects."""
-    return times * (32 * observables.support_of(bags, n_tokens).token.size + _OBJECTS)
+    return times * (32 * bags._once(observables.Support, n_tokens).token.size + _OBJECTS)
 
 
 class LargeRecord:
@@ -180,7 +180,7 @@ class LargeRecord:
     def __init__(self, bags: Bags, layer: Layer, objective: Objective, dtype: DTypeLike = np.float64) -> None:
         self.bags, self.layer = bags, layer
         self.problem = Problem(bags, layer, BARE[objective.criterion], dtype)
-        self.support = observables.support_of(bags, layer.Z.shape[1])
+        self.support = bags._once(observables.Support, layer.Z.shape[1])
         self.queries = self.support.queries()
         self.times: list[float] = []
         self.loss: list[float] = []

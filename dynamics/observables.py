@@ -30,7 +30,7 @@ def given_next_token(bags: Bags) -> tuple[np.ndarray, scipy.sparse.csr_array]:
 
 
 class Support:
-    """The pairs (next token, token) that occur together, sorted, and attention on them.
+    """The pairs (next token, token) that occur together, sorted, and attention on them; its arrays are read-only.
 
     Attributes
     ----------
@@ -58,6 +58,8 @@ class Support:
         self.starts, self.token = occurs.indptr.astype(np.int64), occurs.indices.astype(np.int64)
         self.row = np.repeat(np.arange(self.present.size), np.diff(self.starts))
         self.distinct = np.bincount(self.token, minlength=self.n_tokens)[self.token] == 1
+        for array in (self.present, self.starts, self.token, self.row, self.distinct):
+            checks.read_only(array)
 
     def attention(self, shares: scipy.sparse.csr_array) -> np.ndarray:
         """c_n, expected attention given the next token, on the pairs; ``shares`` is the attention of each bag."""
@@ -130,20 +132,6 @@ class Support:
         np.minimum.at(lowest, rows.row, query)
         np.maximum.at(highest, rows.row, query)
         return np.where(lowest == highest, lowest, -1)
-
-
-def support_of(bags: Bags, n_tokens: int) -> Support:
-    """The support of bags, computed once for each of them; its arrays are read-only."""
-    bags = checks.instance("bags", bags, Bags)
-    support: Support = bags._once(_read_only_support, checks.integer("n_tokens", n_tokens, minimum=bags.n_tokens))
-    return support
-
-
-def _read_only_support(bags: Bags, n_tokens: int) -> Support:
-    support = Support(bags, n_tokens)
-    for array in (support.present, support.starts, support.token, support.row, support.distinct):
-        checks.read_only(array)
-    return support
 
 
 def expected_attention(layer: Layer, bags: Bags) -> tuple[np.ndarray, np.ndarray]:

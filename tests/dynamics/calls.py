@@ -240,7 +240,6 @@ def layer_calls(bags):
         "observables.recall": (observables.recall, {**entropy, "threshold": [0.1]}),
         "observables.expected_attention": (observables.expected_attention, dict(layer=layer, bags=bags)),
         "observables.Support": (observables.Support, dict(bags=bags, n_tokens=3)),
-        "observables.support_of": (observables.support_of, dict(bags=bags, n_tokens=3)),
         "observables.Support.attention": (support.attention, dict(shares=layer.sparse_attention(bags))),
         "observables.Support.dense": (support.dense, dict(values=support.distinct)),
         "observables.Support.over_time": (support.over_time, dict(Z=np.zeros((2, *layer.Z.shape)))),

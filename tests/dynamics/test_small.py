@@ -16,7 +16,7 @@ from dynamics._model.small import exp, plain_gradient, small_of
 from dynamics.backend import lanes
 from dynamics.backend.compiled import kernel
 from dynamics.backend.lanes import LANES, highest, load_at, store_at, total
-from dynamics.observables import support_of
+from dynamics.observables import Support
 
 RATES = {"eta_y": 1.0, "eta_z": 0.5, "t_end": 30.0}
 
@@ -160,9 +160,9 @@ def test_what_is_kept_cannot_be_written_to_and_goes_with_no_copy():
     bags = classes.population()
     assert classes.population() is bags
     assert Layer.zeros(bags) is Layer.zeros(bags)
-    support = support_of(bags, 20)
-    assert support is support_of(bags, 20)
-    assert support_of(bags, 21).n_tokens == 21
+    support = bags._once(Support, 20)
+    assert support is bags._once(Support, 20)
+    assert bags._once(Support, 21).n_tokens == 21
     for name in ("present", "starts", "token", "row", "distinct"):
         assert not getattr(support, name).flags.writeable
     dataset = gradient_flow(classes, **RATES).dataset
