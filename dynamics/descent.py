@@ -68,8 +68,8 @@ def sgd(
     Each step draws ``batch_size`` sequences: a class by its weight, then ``length - 1`` independent contextual tokens
     from its probabilities (Tian et al. 2023, arXiv 2305.16380, Section 3.2); or, from a finite data set of bags,
     ``batch_size`` of them by their weights. The gradient is that of
-    Lemma 1 (3), averaged over the batch, by the kernel that `gradient_flow` uses. What becomes of it is the
-    `Optimizer`'s.
+    Lemma 1 (3), averaged over the batch, by the kernel that `gradient_flow` uses. The `Optimizer`
+    makes a step of it.
 
     Parameters
     ----------

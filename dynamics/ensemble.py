@@ -269,8 +269,8 @@ def _logits(kinds: list[str]) -> list[str]:
 
 
 class _Member(NamedTuple):
-    """A member of a sequence; ``row`` and ``counts`` if it is of Theorem 4's setting, of which ``tokens`` are one
-    class's, the common one first."""
+    """A member of a sequence; ``row`` and ``counts`` in Theorem 4's setting, where ``tokens`` are those of one
+    class, the common one first."""
 
     entries: one_by_one.Entries
     rates: dict[str, float]

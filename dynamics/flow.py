@@ -171,7 +171,7 @@ def _start(init: Layer | Trajectory | None, bags: Bags) -> tuple[float, Layer]:
 
 
 def _trajectory(system: System, times: np.ndarray, states: np.ndarray, labels: Mapping) -> Trajectory:
-    """The trajectory of the states at these times; what a kernel finds of them is left until somebody reads it."""
+    """The trajectory of the states at these times. Observables that a kernel can find are computed on first access."""
     if system.compact and is_large(system.setting.bags, system.setting.start, len(times)):
         system = cast(FullOrbits, system)
         kept = LargeRecord(system.setting.bags, system.setting.start, system.setting.objective)
@@ -251,7 +251,7 @@ def _failure(
     if reason.startswith(STALL):
         reason += "" if system.setting.start.hidden is None else ", as where a hidden unit is held where its ReLU bends"
         tries = "a larger rtol and atol, such as 1e-4, whose steps may step over it, an earlier t_end, or `sgd`"
-    # Other tolerances would not help where a schedule or a term returns what it must not.
+    # Other tolerances would not help where a schedule or a term returns a forbidden value.
     advice = "" if reason.startswith("`") else f". Try, in this order: {tries}"
     return IntegrationError(
         f"the gradient flow ({parameters['decoder']}) stopped after t = {time:g} of {clock.end:g} SGD steps, where "

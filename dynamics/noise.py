@@ -1,4 +1,4 @@
-"""Noise of mini-batches: the covariance of a step's gradient in closed form, and what it adds up to."""
+"""Noise of mini-batches: the covariance of a step's gradient in closed form, and its sum over a run."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class GradientNoise:
     mean : (weights,) array
         The expected gradient.
     between : (weights, bags) array
-        What the draw of classes adds to the covariance of one sequence, ``between @ between.T``.
+        Share of the draw of classes in the covariance of one sequence, ``between @ between.T``.
     within : (weights, entries) array
         The same of the draw of tokens, a column for each token of each class; none where bags are taken as they are.
     batch_size : int or None
@@ -230,7 +230,7 @@ def linear_noise(
     """
     whole = entry_of(decoder, "noise", "step").inverts
     draws = checks.flag("finite", finite) and hasattr(data, "population") and not whole
-    # The length is a factor of what is returned.
+    # The length is a factor of the result.
     bags, positions, _ = drawn(data, 1, 2 if draws else None)
     limit = np.inf if positions else 0
     start = Layer.zeros(bags) if init is None else checks.instance("init", init, Layer)

@@ -48,7 +48,7 @@ def descend(
     seed : int or numpy.random.SeedSequence
         Of what ``sample`` draws. Same seed, same result. A flow without it has none in its record.
     optimizer : str or Optimizer, optional
-        What makes a step of the derivative, as of the gradient in `sgd`: momentum, Adam, clipping, decay, a schedule of
+        How a step follows the derivative, as `sgd` follows the gradient: momentum, Adam, clipping, decay, a schedule of
         k. Default: plain steps, without momentum.
     record_every : int
         Steps between recorded states; the first and the last state always are.

@@ -240,7 +240,7 @@ class Trajectory:
 
     @property
     def optimizer(self) -> Optimizer | None:
-        """The optimizer of the run; of a flow, the optimizer of which it is the limit.
+        """The optimizer of the run; for a flow, the optimizer whose steps it is the limit of.
 
         None for the flow of plain steps without momentum.
 

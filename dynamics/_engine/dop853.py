@@ -139,7 +139,7 @@ class Dop853:
             moments[STAGES] = s
             try:
                 fifth, third = slopes.step(moments, size, self.state)
-            except ValueError as refusal:  # of what a schedule or a term returns
+            except ValueError as refusal:  # a schedule or a term returned a forbidden value
                 if raised.is_own(refusal):
                     raise
                 return str(refusal)
@@ -470,7 +470,7 @@ class InKernel:
 
 
 def _terms() -> np.ndarray:
-    """Hairer's terms of the states within a step of size one, of which `InKernel.within` makes sums, by slopes."""
+    """Hairer's terms of the states within a step of size one, by slopes; `InKernel.within` sums them."""
     change, (first, last) = A[STAGES], np.eye(EXTENDED)[[0, STAGES]]
     return np.stack([change, first - change, 2 * change - last - first, *D])
 

@@ -1,4 +1,4 @@
-"""Loss and gradient of a layer (numba): a kernel for each kind of layer and objective, made of those of `kernels`.
+"""Loss and gradient of a layer (numba): a kernel for each kind of layer and objective, of the parts in `kernels`.
 
 A kernel has the parts of its kind alone: with the parts of all kinds, a first run took a sixth longer. It compiles once
 for each precision: for all bags, and for flows and SGD alike.

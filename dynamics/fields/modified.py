@@ -40,7 +40,7 @@ class ModifiedSteps:
     """Steps of SGD along `gradient` for a layer of Z and Y, in several runs on the same bags side by side.
 
     A step is two kernels and numpy's solve, in arrays that all of them use: between arrays as small as these, Python
-    takes longer than the numbers. What becomes of a run does not depend on those beside it.
+    takes longer than the numbers. The result of a run does not depend on the runs beside it.
 
     Parameters
     ----------

@@ -52,7 +52,7 @@ _MOST_OF_SIGN = 5_000
 
 
 class Optimized(System):
-    """A system of which each weight moves as an optimizer has it.
+    """A system whose weights move by the rule of an optimizer.
 
     State: that of the system; then a velocity for each entry, where momentum is followed to second order; then the
     time, where there is a schedule, since the derivative depends on it.

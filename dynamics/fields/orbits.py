@@ -62,9 +62,8 @@ def _from_zeros(bags: Bags) -> Orbits:
 class KindFrame:
     """One copy of a kind: its bags, on its own tokens and then the hubs, and where its logits are among the variables.
 
-    ``z`` (queries, tokens) and ``y`` (tokens, columns) hold indices of variables; ``place`` has the column of the frame
-    for each class of next tokens that it sees as those of other copies or of hubs. ``own`` tokens and columns come
-    first.
+    ``z`` (queries, tokens) and ``y`` (tokens, columns) hold indices of variables. ``place[c]`` is the column of the
+    frame for next-token class c of another copy or of a hub. ``own`` tokens and columns come first.
     """
 
     def __init__(self, orbits: Orbits, k: int) -> None:

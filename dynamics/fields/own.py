@@ -1,4 +1,4 @@
-"""A field from outside: its name, its derivative as a function of layer and bags, its flow, and what it declares."""
+"""A field from outside: its name, its derivative as a function of layer and bags, its flow, and its declarations."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Field:
     Parameters
     ----------
     name : str
-        What ``decoder=`` calls it.
+        The name for ``decoder=``.
     gradient : callable
         (layer, bags) -> the direction of ascent of each array of weights before its learning rate: a mapping from "Z",
         "Y" and the other parts that the layer has to arrays of their shapes, or a Layer with them. Column j of Y stands

@@ -1,4 +1,4 @@
-"""Steps of SGD: the direction for each decoder, of which an entry of `dynamics.fields.table` has one."""
+"""How SGD steps under each decoder. An entry of `dynamics.fields.table` holds one `Step`."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def bags_of(batch: Batch, groups: int, like: Bags) -> Bags:
     size = batch.size[:groups]
     group = np.repeat(np.arange(groups), size)
     lengths = np.diff(batch.indptr[: groups + 1])
-    # The entries of each bag: its group's tokens, and a row of counts for it, of which some may be zero.
+    # The entries of each bag: its group's tokens, and a row of counts for the bag. Counts may be zero.
     ends = np.cumsum(lengths[group])
     place = np.arange(ends[-1]) - np.repeat(ends - lengths[group], lengths[group])
     token = batch.token[np.repeat(batch.indptr[:groups][group], lengths[group]) + place]

@@ -88,7 +88,7 @@ class System(Protocol):
     initial : (n,) array
         The state at the start.
     reduction : str
-        What was reduced to what, in words, or "none".
+        The reduction in words, or "none".
     compact : bool
         Whether attention and loss of a state are found without the whole Y, as `FullOrbits` finds them.
     evaluations : Bound
@@ -116,7 +116,7 @@ class System(Protocol):
     def bound(self, state: np.ndarray, out: np.ndarray) -> Callable[[], float]:
         """A function that writes the derivative at what ``state`` then holds into ``out``.
 
-        What it returns is the loss, or nan where that is not found on the way. Its caller keeps both arrays, so that
+        It returns the loss, or nan where the loss is not found on the way. Its caller keeps both arrays, so that
         views of their parts are made once.
         """
 

@@ -1,8 +1,7 @@
 """The table of decoders: the flow of each, whole and reduced, its step of SGD, and which fast paths are its own.
 
-A class says which fast paths integrate *its* derivative by ``fast`` in its own body; what it inherits does not count,
-since a derivative that overrides another's is another one. What an entry lacks is done the plain way, which is slower,
-or refused with what is missing.
+A class lists in ``fast`` the fast paths that match its own derivative. ``fast`` is not inherited: a subclass with a new
+derivative must list its own. A part that an entry lacks is done the plain way, which is slower, or refused by name.
 """
 
 from __future__ import annotations
@@ -54,9 +53,9 @@ class Entry:
     orbits : callable, optional
         (setting, orbits) -> the flow of one logit for each orbit. Default: it is not reduced.
     step : Step, optional
-        What a step of SGD climbs. Default: SGD refuses it.
+        The direction of a step of SGD. Default: SGD refuses the decoder.
     lanes : LaneField, optional
-        What it is in the kernel that integrates ensembles of Theorem 4's setting. Default: its flows are integrated one
+        Its field in the kernel that integrates ensembles of Theorem 4's setting. Default: its flows are integrated one
         after the other.
     noise : bool
         Whether its ``whole`` is linear in the weights of the bags (`weighed`), which noise of mini-batches needs.
@@ -65,7 +64,7 @@ class Entry:
     reduced : bool
         Whether its state has numbers in the place of Y, so that nothing is there that could decay or be clipped.
     field : Field, optional
-        What it was made of, if it is from outside.
+        The `Field` of a user that the entry was made of.
     """
 
     whole: Callable[[FlowSetting], _Whole]
@@ -84,7 +83,7 @@ class Entry:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """Names of what it has."""
+        """Names of the parts that are present."""
         has = {name: getattr(self, name) for name in ("orbits", "step", "lanes", "noise")}
         return ("derivative", *(name for name, given in has.items() if given), *getattr(self.whole, "fast", ()))
 
@@ -117,7 +116,7 @@ def entry_of(decoder: object, *needs: str) -> Entry:
     ----------
     decoder : str
     *needs : "step", "lanes" or "noise"
-        What it has to have.
+        Parts that the entry must have.
 
     Raises
     ------
@@ -137,12 +136,12 @@ def entry_of(decoder: object, *needs: str) -> Entry:
 
 
 def code_of(decoder: object) -> dict[str, str]:
-    """The origin of a decoder from outside, as a part of what identifies a run; nothing of a built-in one."""
+    """The origin of a decoder from outside, which is a part of a run's identity; empty for a built-in decoder."""
     return {name: json.dumps(value, sort_keys=True) for name, value in entry_of(decoder).recorded.items()}
 
 
 def register(field: Field) -> None:
-    """Put a field into the table; of the same module it takes the place of what had its name.
+    """Put a field into the table. It replaces a field of the same name and module.
 
     Raises
     ------
@@ -188,8 +187,9 @@ def register_field(field: Field) -> None:
     """Make a field known by its name to all that takes a ``decoder``, in this process.
 
     `gradient_flow` integrates it by every method, `sgd` climbs its ``step``, and `gradient_flow_ensemble` takes it with
-    a sequence of data; results are saved with where it came from. What needs more refuses it by name. Worker processes
-    of ``yzflow.sweep`` get what is registered here, if it is defined at the top level of a module or a script.
+    a sequence of data; results are saved with the origin of its code. A call that needs more parts refuses it by name.
+    Worker processes of ``yzflow.sweep`` get the fields registered here that are defined at the top level of a module or
+    a script.
 
     Parameters
     ----------

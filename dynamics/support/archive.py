@@ -1,4 +1,4 @@
-"""A sealed file of arrays: one zip archive that `numpy.load` opens, every change of which is noticed.
+"""A sealed file of arrays: a zip archive that `numpy.load` opens; every change of its bytes is noticed.
 
 It holds a JSON header and an array a name, and its seal, that of `dynamics.support.sealed`, is the archive's comment.
 """
@@ -49,7 +49,7 @@ def encode(
 
 
 def decode(content: bytes | memoryview, *, name: str = HEADER) -> tuple[dict, dict[str, np.ndarray]]:
-    """The header and the arrays of what `encode` made.
+    """The header and the arrays of the bytes that `encode` made.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def load(
 
 
 def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
-    """An array of the size that its member has: of one that claims to be larger, no memory is taken."""
+    """An array of the size of its member. No memory is taken for a header that claims a larger array."""
     with archive.open(info) as file:
         shape, fortran, dtype = _HEADS[np.lib.format.read_magic(file)](file)
         size = dtype.itemsize * int(np.prod(shape, dtype=object))

@@ -35,12 +35,12 @@ _NUMBERS = (bool, int, float, complex, type(None), np.bool_)
 _PLAIN = (*_NUMBERS, str, bytes, bytearray, type(Ellipsis), range, slice)
 _LISTS, _SETS, _MAPPINGS = (list, tuple), (set, frozenset), (dict, MappingProxyType)
 _DEEPEST = 100  # levels of values within values
-# Attributes of every class, and of what makes classes, that hold no code and no number of a person.
+# Attributes of every class and metaclass that hold no code and no number of a person.
 _OF_EVERY_CLASS = {*dir(type), *dir(object), "__dict__", "__weakref__", "__firstlineno__", "__static_attributes__",
                    "__annotate_func__", "__annotations_cache__", "__dataclass_fields__", "__dataclass_params__",
                    "__match_args__", "__orig_bases__", "__parameters__", "__abstractmethods__", "_abc_impl",
                    "__conditional_annotations__", "__annotations__"}  # fmt: skip
-# Built-in functions by which code reads what its compiled form does not name.
+# Built-in functions by which code reads names that are not in its compiled form.
 _BY_NAME = ("globals", "eval", "exec", "__import__")
 _LOOKED_UP = (("sys", "modules"), ("importlib", "import_module"))
 
@@ -400,7 +400,7 @@ def _constants(code: CodeType) -> Iterator[Any]:
 
 
 def _compiled(code: CodeType, text: str | None = None) -> list[Any]:
-    """The compiled form of a function, without where it stands and what its docstring says."""
+    """The compiled form of a function, without its place and its docstring."""
     constants = [
         _compiled(constant)
         if isinstance(constant, CodeType)
@@ -429,7 +429,7 @@ class _Import(NamedTuple):
 
 
 def _reads(code: CodeType) -> list[tuple[str, ...] | _Import]:
-    """The names of its module that code reads, each with the attributes that follow, and what it imports itself."""
+    """The names of its module that code reads, each with the attributes that follow, and its own imports."""
     found: list[tuple[str, ...] | _Import] = []
     chain: tuple[str, ...] = ()
     before: list[Any] = [None, None]

@@ -36,7 +36,7 @@ Style: TypeAlias = str | Mapping[str, Any]
 
 
 def page(title: str, facts: Mapping[str, object], *parts: str) -> str:
-    """HTML of an object: its kind, what is to be known of it, and further parts, which are HTML already."""
+    """HTML of an object: its kind, its facts, and further parts, which are HTML already."""
     rows = "".join(f"<tr><th style='text-align:left'>{text(n)}</th>{_cell(v, 'left')}</tr>" for n, v in facts.items())
     known = f"<table>{rows}</table>" if facts else ""
     return f"<div><strong>{text(title)}</strong>{known}{''.join(parts)}</div>"

@@ -67,7 +67,7 @@ def kinds() -> dict[str, str]:
 
 
 class Damaged(ValueError):
-    """Bytes are not as they were written: they do not end in the SHA-256 of those before."""
+    """Bytes are not as they were written: the SHA-256 at their end is not that of the bytes before it."""
 
 
 def digest(*parts: bytes | memoryview) -> bytes:
@@ -144,7 +144,7 @@ def _said(content: bytes | memoryview) -> str | None:
 
 
 def another(path: str | os.PathLike, what: str, content: bytes | memoryview, *, name: str = "path") -> ValueError:
-    """The error that a file, of which ``content`` is what it holds, is not ``what`` it is to be."""
+    """The error for a file whose ``content`` is not a ``what``."""
     found, said = f"another file {os.fspath(path)!r}", _said(content)
     if said is not None:
         found += f", {kinds()[said]}" if said in kinds() else f", of the unknown kind {checks.brief(said)}"
@@ -211,7 +211,7 @@ def sound(path: Path, what: str, then: str, *, name: str = "path", stacklevel: i
     ----------
     path : Path
     what : str
-        What it is to be.
+        The expected content, in words.
     then : str
         What happens instead, for the warning: "training starts again".
     name : str

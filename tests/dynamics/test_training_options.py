@@ -240,3 +240,9 @@ def test_an_optimizer_is_an_entry_of_the_table_and_no_class():
     """A method of a subclass would never be called, and the steps be those of the class above it."""
     with pytest.raises(TypeError, match="`Optimizer` has no rule to override"):
         type("Lion", (Optimizer,), {"step": lambda self, slope: np.sign(slope)})
+
+
+def test_adamw_decays_by_default_as_pytorchs_does():
+    default, plain = Optimizer("adamw"), Optimizer("adam")
+    assert (default.weight_decay, default.decoupled) == (0.01, True)
+    assert (plain.weight_decay, plain.decoupled) == (0.0, False)

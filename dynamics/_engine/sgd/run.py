@@ -125,7 +125,7 @@ def _start(init: str | Layer, bags: Bags, rng: np.random.Generator) -> Layer:
     if size > _FULL:
         rule = "be 'zero' or a Layer where 'uniform' would fill matrices of more than 4 GiB"
         raise checks.reject("init", rule, f"'uniform' with {size / 2**30:.1f} GiB")
-    # Memory for draws, the layer, three or four matrices of the optimizer, and copies of those to record.
+    # Memory for draws, the layer, three or four matrices of the optimizer, and copies of these matrices to record.
     checks.fits_in_memory("init", 9 * size, "start at 'uniform'")
     bound = bags.vocab_size**-0.5
     Z = rng.uniform(-bound, bound, size=(bags.n_queries, bags.n_tokens))
@@ -308,7 +308,7 @@ class SgdRun:
     def _slopes(self, share: np.ndarray | None) -> tuple[float, Weights]:
         """Loss and direction on the next batch, or with this share of each bag."""
         weights = self.seen
-        # Z and V have gradients in any case, of which those of an embedding are made.
+        # Z and V always have gradients: those of an embedding follow from them.
         V = np.empty((0, 0)) if self.layer.V is None else self.layer.V
         slopes = Weights(*(np.zeros(a.shape, self.dtype) for a in weights._replace(Z=self.layer.Z, V=V)))
         loss = self.step.add(self, weights, slopes, share)
@@ -368,7 +368,7 @@ class SgdRun:
         return min(done + self.record_every - done % self.record_every, done + self.feed.most, self.steps)
 
     def settle(self, done: int) -> None:
-        """Record, where that is due, what ``done`` steps have led to; raise `DivergenceError` if it is not finite."""
+        """Record the state after ``done`` steps, if a record is due; raise `DivergenceError` if it is not finite."""
         recording = done % self.record_every == 0 or done == self.steps
         if recording:
             self._catch_up(done)

@@ -53,7 +53,7 @@ class Memory(NamedTuple):
     last: tuple[np.ndarray, ...]
 
     def copy(self) -> Memory:
-        """A copy of all arrays, in which what is one array stays one."""
+        """A copy of all arrays; an array that stands in two places is copied once."""
         first, second, slopes = copy_of(self.first), copy_of(self.second), self.slopes
         slopes = first if slopes is self.first else copy_of(slopes)
         return Memory(slopes, first, second, tuple(np.copy(array) for array in self.last))
@@ -150,7 +150,7 @@ def catch_up(weights, memory, update, now):
 
 
 def gradient_of(batches: Batch, weights: Weights, rule: Rule, slopes: Weights) -> int:
-    """Address of loss and gradient for `sgd_steps` with such arguments, of which ``weights`` are read-only.
+    """Address of loss and gradient for `sgd_steps` with such arguments; ``weights`` are read-only.
 
     Compiled once for all optimizers and flows.
     """
@@ -162,9 +162,9 @@ def gradient_of(batches: Batch, weights: Weights, rule: Rule, slopes: Weights) -
 def sgd_steps(gradient, batches, groups, weights, rule, memory, update, done, losses):
     """Take ``losses.size`` steps from step ``done``; returns how many gave a finite loss, and stops at the first other.
 
-    ``gradient`` is from `gradient_of`, ``batches`` a `Batch` of arrays with a row for every step, of which the first
-    ``groups`` groups count; a single row serves every step. Of ``weights`` the first four move, as the ``update`` says,
-    with what ``memory`` holds of earlier steps. A step touches only the rows of its queries and tokens, or the entries
+    ``gradient`` is from `gradient_of`. ``batches`` is a `Batch` of arrays with a row for every step, or a single row
+    for all steps; only the first ``groups`` groups count. The first four ``weights`` move by the rule ``update`` and the
+    velocity or moments in ``memory``. A step touches only the rows of its queries and tokens, or the entries
     of Z: ``memory.last`` has for each the step that it was brought to, and `catch_up` brings all to the same.
     """
     before = underflow(True)
@@ -175,7 +175,7 @@ def sgd_steps(gradient, batches, groups, weights, rule, memory, update, done, lo
 
 @kernel(inner=True, **_OPTIONS)
 def _sgd_steps(gradient, batches, groups, weights, rule, memory, update, done, losses):
-    """`sgd_steps`, where what underflows is zero in gradients and weights."""
+    """`sgd_steps` with subnormal numbers taken for zero in gradients and weights."""
     query, target, soft, weight = (
         borrowed(batches[0]), borrowed(batches[1]), borrowed(batches[2]), borrowed(batches[3]),
     )  # fmt: skip
