@@ -163,9 +163,9 @@ def sgd_steps(gradient, batches, groups, weights, rule, memory, update, done, lo
     """Take ``losses.size`` steps from step ``done``; returns how many gave a finite loss, and stops at the first other.
 
     ``gradient`` is from `gradient_of`. ``batches`` is a `Batch` of arrays with a row for every step, or a single row
-    for all steps; only the first ``groups`` groups count. The first four ``weights`` move by the rule ``update`` and the
-    velocity or moments in ``memory``. A step touches only the rows of its queries and tokens, or the entries
-    of Z: ``memory.last`` has for each the step that it was brought to, and `catch_up` brings all to the same.
+    for all steps; only the first ``groups`` groups count. The first four ``weights`` move by the rule ``update`` and
+    the velocity or moments in ``memory``. A step touches only the rows of its queries and tokens, or the entries of Z.
+    ``memory.last`` has the last step of each row or entry, and `catch_up` brings all to the same step.
     """
     before = underflow(True)
     finite = _sgd_steps(gradient, batches, groups, weights, rule, memory, update, done, losses)
