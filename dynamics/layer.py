@@ -20,6 +20,9 @@ from dynamics.support import checks, display, names
 from dynamics.support.checks import read_only, read_only_views
 from dynamics.support.frozen import Frozen, changed
 
+# Entries of a start of zeros up to which memory is set aside for it.
+_ALLOCATED = 2**27
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -314,10 +317,7 @@ class Layer(Frozen):
         columns = np.ones(bags.n_targets, dtype=np.int64)
         if bags.vocab_size > bags.n_targets:
             columns = np.append(columns, bags.vocab_size - bags.n_targets)
-        # Memory of zeros that nobody writes to is never allocated.
-        Z, Y = (
-            read_only(np.zeros((n, m))) for n, m in ((bags.n_queries, bags.n_tokens), (bags.n_tokens, columns.size))
-        )
+        Z, Y = (_zeros_of(n, m) for n, m in ((bags.n_queries, bags.n_tokens), (bags.n_tokens, columns.size)))
         layer = cls(Z, Y[:, :1].copy(), None, columns[:1])
         # One column was checked for all: to check K^2 zeros would take half the time of a flow that symmetry reduces.
         for name, array in (("Y", Y), ("multiplicity", columns)):
@@ -442,6 +442,11 @@ class Layer(Frozen):
         V, hidden, values = (slope if slope.size else None for slope in (slopes.V, slopes.hidden, slopes.values))
         embedding = replace(self.embedding, keys=slopes.keys, queries=slopes.queries, values=values)
         return replace(self, Z=slopes.Z, Y=slopes.Y, V=V, hidden=hidden, embedding=embedding)
+
+
+def _zeros_of(n: int, m: int) -> np.ndarray:
+    """Zeros that nobody writes to; many are views of one number, since a flow that symmetry reduces reads none."""
+    return read_only(np.zeros((n, m))) if n * m <= _ALLOCATED else np.broadcast_to(np.zeros(()), (n, m))
 
 
 def moved(layer: Layer, weights: Iterable[np.ndarray]) -> Layer:

@@ -15,6 +15,7 @@ from dynamics._model.weights import RATES, Weights
 from dynamics.fields.orbits import KindFrame, Orbits
 from dynamics.fields.system import FlowSetting, Observed, System
 from dynamics.layer import Layer, States, moved
+from dynamics.support import checks
 from dynamics.support.checks import read_only
 from dynamics.support.errors import NotReducibleError
 
@@ -42,6 +43,7 @@ class Full(System):
         # Most parts have no entries in most layers, and views of nothing took a fifth of the time of small flows.
         nothing = [np.empty(shape if 0 in shape else 0) for shape in self.shapes]
         self.empty = {True: nothing, False: [read_only(array.copy()) for array in nothing]}
+        checks.fits_in_memory("data", 16 * self.bounds[-1], "hold every logit and its slope")
         self.initial = np.concatenate([array.ravel() for array in arrays]).astype(np.float64)
 
     def split(self, state: np.ndarray) -> Weights:

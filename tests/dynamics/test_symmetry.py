@@ -7,7 +7,8 @@ import strategies
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamics import Bags, Layer, Limits, Objective, SequenceClasses, Solver, Trajectory, gradient_flow
+from dynamics import Bags, Layer, Limits, Objective, Optimizer, SequenceClasses, Solver, Trajectory, gradient_flow, sgd
+from dynamics import layer as layer_module
 from dynamics.fields import orbits
 from dynamics.fields.symmetry import find_symmetry
 
@@ -284,3 +285,36 @@ def test_a_large_reduced_flow_says_the_same(decoder, monkeypatch):
     np.testing.assert_allclose(large.dataset["z_final"], whole.final.Z, rtol=0, atol=1e-9)
     with pytest.raises(ValueError, match="never forms"):
         large.row_sums()
+
+
+def test_a_reduced_flow_stays_reduced_to_the_end_and_what_is_whole_is_refused_with_its_size(tmp_path):
+    """The start of 40,000 copies asked for 60 GiB; its flow has 23 variables. Small flows start from the same zeros."""
+    classes = SequenceClasses.single_common_token(40_000, 100_000)
+    rates = {"eta_y": 1.0, "eta_z": 0.5}
+    with Limits(memory=2**30):
+        flow = gradient_flow(classes, **rates, t_end=10.0, n_times=3)
+        assert "23 variables in place of 8000440002 logits" in flow.dataset.attrs["reduction"]
+        step, slope = "hold every logit, which each step may move", "hold every logit and its slope"
+        given = {**rates, "t_end": 10.0}
+        for needs, call in (
+            (slope, lambda: gradient_flow(classes, **given, solver=Solver(reduce="none"))),
+            (slope, lambda: gradient_flow(classes, **given, optimizer=Optimizer("adam"))),
+            (step, lambda: sgd(classes, **rates, steps=2)),
+        ):
+            message = rf"`data` must leave at most 1,073,741,824 bytes, .* to {needs}, but got \d[\d,]+ bytes"
+            with pytest.raises(ValueError, match=message):
+                call()
+    flow.save(tmp_path / "flow.nc")
+    assert Trajectory.load(tmp_path / "flow.nc").dataset["loss"].identical(flow.dataset["loss"])
+
+
+def test_zeros_that_are_one_number_give_the_same_flow(monkeypatch):
+    classes = SequenceClasses.single_common_token(30, 300)
+    rates = {"eta_y": 1.0, "eta_z": 0.5, "t_end": 100.0, "n_times": 5}
+    first = gradient_flow(classes, **rates)
+    monkeypatch.setattr(layer_module, "_ALLOCATED", 0)
+    assert Layer.zeros(SequenceClasses.single_common_token(31, 300).population()).Y.strides == (0, 0)
+    second = gradient_flow(SequenceClasses.single_common_token(30, 300), **rates)
+    assert first.dataset.identical(second.dataset) and first.final.Y.tobytes() == second.final.Y.tobytes()
+    whole = gradient_flow(SequenceClasses.single_common_token(30, 300), **rates, solver=Solver(reduce="none"))
+    np.testing.assert_allclose(whole.dataset["z"], first.dataset["z"], atol=1e-7)

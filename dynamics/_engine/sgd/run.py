@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -217,6 +218,8 @@ class SgdRun:
         padding = -columns % _COLUMNS if columns < _PADDED and whole and self.plain else 0
         shapes = [array.shape for array in layer.weights]
         shapes[1] = (shapes[1][0], columns + padding)
+        size = sum(math.prod(shape) for shape in shapes) * self.dtype.itemsize
+        checks.fits_in_memory("data", size, "hold every logit, which each step may move")
         self.weights, first, second = blank(shapes, self.dtype, 3)
         if self.parameters["init"] != "zero":
             for own, array in zip(self.weights, layer.weights, strict=True):
