@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from dynamics import observables
-from dynamics._model.objective import BARE, CRITERIA, Objective
+from dynamics._model.objective import CRITERIA, Objective, bare
 from dynamics._model.problem import Problem
 from dynamics._model.weights import Weights
 from dynamics.bags import Bags
@@ -67,7 +67,7 @@ def assemble(
     logits = weights.Z if first.temperature == 1 else weights.Z / first.temperature
     if loss is None:
         # In the precision of the run, which the start need not have.
-        objective = BARE[parameters.get("criterion", "cross-entropy")]
+        objective = bare(parameters.get("criterion", "cross-entropy"))
         problem = Problem(bags, first, objective, weights.Z.dtype)
         loss = np.array([problem.loss(Weights(*own)) for own in zip(*weights, strict=True)])
     rows_of_y = "unit" if first.hidden is not None else "token" if first.V is None else "value"
@@ -179,7 +179,7 @@ class LargeRecord:
 
     def __init__(self, bags: Bags, layer: Layer, objective: Objective, dtype: DTypeLike = np.float64) -> None:
         self.bags, self.layer = bags, layer
-        self.problem = Problem(bags, layer, BARE[objective.criterion], dtype)
+        self.problem = Problem(bags, layer, bare(objective.criterion), dtype)
         self.support = bags._once(observables.Support, layer.Z.shape[1])
         self.queries = self.support.queries()
         self.times: list[float] = []

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from dynamics import _shown
 from dynamics._model import kernels
-from dynamics._model.objective import BARE, checked_normalisation
+from dynamics._model.objective import bare, checked_normalisation
 from dynamics._model.problem import Problem, embed
 from dynamics._model.weights import Weights
 from dynamics.bags import Bags
@@ -425,7 +425,7 @@ class Layer(Frozen):
             In nats (2), or ``sum_c (u_c - target_c)^2`` of the logits u (Wen et al. 2023, (5)).
         """
         self.check_fits(bags)
-        return Problem(bags, self, BARE[checks.one_of("criterion", criterion, BARE)]).loss(self.weights)
+        return Problem(bags, self, bare(criterion)).loss(self.weights)
 
     def gradient(self, bags: Bags, *, criterion: str = "cross-entropy") -> Layer:
         """Gradient of the objective J = -loss with respect to each array (Lemma 1, (3)), as a layer.
@@ -434,7 +434,7 @@ class Layer(Frozen):
         gradients with respect to keys, queries and values.
         """
         self.check_fits(bags)
-        problem = Problem(bags, self, BARE[checks.one_of("criterion", criterion, BARE)])
+        problem = Problem(bags, self, bare(criterion))
         slopes = problem.zeros()
         problem.loss_and_gradient(self.weights, slopes)
         if self.embedding is None:

@@ -135,7 +135,10 @@ class ScipySteps:
             return out.copy()
 
         name = method.rpartition(" ")[2]  # "scipy DOP853" is DOP853 there
-        self._make = lambda: getattr(scipy.integrate, name)(right_hand_side, start, initial, end, **options)
+        solver = getattr(scipy.integrate, name, None)
+        if not (isinstance(solver, type) and issubclass(solver, scipy.integrate.OdeSolver)):
+            raise checks.reject("method", "be one that scipy.integrate has", repr(method))
+        self._make = lambda: solver(right_hand_side, start, initial, end, **options)
         self._solver: Any = None
 
     def advance(self) -> str | None:

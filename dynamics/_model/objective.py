@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar
@@ -136,9 +137,13 @@ def checked_normalisation(value: object) -> None:
         checks.one_of("normalisation", value, [name for name in NORMALISATIONS if name])
 
 
-# The objectives that are a criterion and nothing else.
-BARE = {criterion: Objective(criterion) for criterion in CRITERIA}
-PLAIN = BARE["cross-entropy"]
+_bare = functools.cache(Objective)
+PLAIN = _bare("cross-entropy")
+
+
+def bare(criterion: object) -> Objective:
+    """The objective that is a criterion and nothing else."""
+    return _bare(checks.one_of("criterion", criterion, CRITERIA))
 
 
 def placed(

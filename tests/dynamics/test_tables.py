@@ -4,10 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from dynamics import (
+    Bags,
     Layer,
+    Objective,
     Optimizer,
+    Run,
     SequenceClasses,
     Solver,
     Trajectory,
@@ -16,10 +20,14 @@ from dynamics import (
     sgd,
     sgd_many,
 )
+from dynamics._engine import steps
+from dynamics._model.objective import CRITERIA, Criterion
 from dynamics.fields import table as registry
 from dynamics.fields.full import Full
 from dynamics.optimizers.table import RULES, UpdateRule
 from dynamics.options import optimizer_of
+from dynamics.support import sealed
+from dynamics.support.netcdf import save_dataset
 
 CLASSES = SequenceClasses([[0.4, 0.6, 0.0], [0.4, 0.0, 0.6]], [0, 0], vocab_size=5)
 RUN = {"eta_y": 0.3, "eta_z": 0.1, "steps": 7, "batch_size": 4, "length": 9, "seed": 3, "dtype": "float64"}
@@ -149,3 +157,43 @@ def test_an_ensemble_of_it_is_itself_member_by_member(doubled):
     for i, data in enumerate((classes, CLASSES)):
         known = gradient_flow(data, eta_y=1.0, eta_z=0.2, t_end=5.0).dataset["loss"][-1]
         np.testing.assert_allclose(found["loss"][i, -1], known, rtol=1e-5)
+
+
+@pytest.mark.parametrize("method", ["a toy", "quad"])
+def test_a_method_that_no_integrator_has_is_refused(monkeypatch, method):
+    """ "quad" is a name of `scipy.integrate`, and no solver of it."""
+    monkeypatch.setattr(steps, "METHODS", (*steps.METHODS, method))
+    with pytest.raises(ValueError, match=rf"`method` must be one that scipy.integrate has, but got '{method}'"):
+        gradient_flow(CLASSES, eta_y=1.0, eta_z=1.0, t_end=1.0, solver=Solver(method=method))
+
+
+def test_a_criterion_has_its_own_label_and_units_and_fields_that_lack_it_refuse_it(monkeypatch):
+    monkeypatch.setitem(CRITERIA, "toy", Criterion(True, "toy loss", "toys"))
+    toy = Objective("toy")
+    flow = gradient_flow(CLASSES, eta_y=1.0, eta_z=1.0, t_end=1.0, objective=toy)
+    run = sgd(CLASSES, **RUN, objective=toy)
+    for dataset in (flow.dataset, run.dataset):
+        assert dataset["loss"].attrs == {"long_name": "expected toy loss", "units": "toys"}
+    assert run.dataset["batch_loss"].attrs["units"] == "toys"
+    squared = gradient_flow(CLASSES, eta_y=1.0, eta_z=1.0, t_end=1.0, objective=Objective("squared"))
+    np.testing.assert_array_equal(flow.dataset["z"], squared.dataset["z"])  # by the flag that it declares
+    for decoder in ("modified", "theory"):
+        with pytest.raises(ValueError, match="`criterion` must be"):
+            gradient_flow(CLASSES, eta_y=1.0, eta_z=1.0, t_end=1.0, objective=toy, decoder=decoder)
+
+
+def test_a_kind_of_file_is_told_by_its_words_and_refused_by_all_others(monkeypatch, tmp_path):
+    path = tmp_path / "toy.nc"
+    monkeypatch.setattr(sealed, "KINDS", {**sealed.KINDS, "yzflow-toy-1": "a box of toys"})
+    sealed.kinds.cache_clear()
+    save_dataset(xr.Dataset({"x": 1.0}, attrs={"format": "yzflow-toy-1"}), path)
+    try:
+        for load, what in (
+            (Trajectory.load, "a trajectory"),
+            (Bags.load, "a file of bags"),
+            (Run.load, "a run of an open"),
+        ):
+            with pytest.raises(ValueError, match=f"{what}.*a box of toys"):
+                load(path)
+    finally:
+        sealed.kinds.cache_clear()

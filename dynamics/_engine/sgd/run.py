@@ -14,7 +14,7 @@ from dynamics._assembly import LargeRecord, assemble, is_large, size_of_large
 from dynamics._engine.sgd import steps as steps_of_sgd
 from dynamics._engine.sgd.steps import LARGE, Memory, blank, bounded, copy_of
 from dynamics._model.feed import SAMPLING, Feed, Sampling, Source, source_of
-from dynamics._model.objective import PLAIN, Objective, add_terms, placed
+from dynamics._model.objective import CRITERIA, PLAIN, Objective, add_terms, placed
 from dynamics._model.problem import View
 from dynamics._model.weights import RATES, Weights
 from dynamics.bags import Bags, Data
@@ -397,7 +397,8 @@ class SgdRun:
     def trajectory(self) -> Trajectory:
         """The records so far."""
         known = np.arange(self.times[-1])
-        attributes = {"long_name": "loss of the mini-batch before the step", "units": "nats"}
+        units = CRITERIA[self.objective.criterion].units
+        attributes = {"long_name": "loss of the mini-batch before the step", "units": units}
         labels: dict[str, Any] = {
             "kind": "sgd",
             "parameters": self.parameters,

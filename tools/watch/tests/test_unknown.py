@@ -8,7 +8,8 @@ import pytest
 import watched_layers as layers
 from hypothesis import given
 from hypothesis import strategies as st
-from yzflow_watch import places, rivals
+from yzflow_watch import kinds_of_models, places, rivals
+from yzflow_watch.adapters import Adapter, of_functions
 from yzflow_watch.claimed import known_rivals
 from yzflow_watch.recording import Recording
 from yzflow_watch.report import WatchReport
@@ -37,6 +38,34 @@ def own(**options):
     model = layers.Trained(layers.classes_inside(vocab_size=50))
     tokens = layers.draw(model.classes, 8, 20, np.random.default_rng(0))
     return yz.watch(model, tokens, attention=layers.attention, logits=layers.logits, **options).recording
+
+
+@pytest.mark.parametrize("model", ["LlamaForCausalLM", "GPT2LMHeadModel"])
+def test_functions_of_a_reader_make_the_parts_of_any_model_unknown(model):
+    """A Llama was said to be inside, as if it had no part beside what the two functions show."""
+    trained = layers.Trained(layers.classes_inside(vocab_size=50))
+    named = type(model, (layers.Trained,), {})
+    trained.__class__ = named
+    tokens = layers.draw(trained.classes, 8, 20, np.random.default_rng(0))
+    recording = yz.watch(trained, tokens, attention=layers.attention, logits=layers.logits).recording
+    assert math.isnan(place(recording).margins[OTHER_PARTS])
+    report = WatchReport(recording)
+    assert not report.inside and all(one.unknown for one in report.applies.values())
+    assert "Lemma 8" not in report.headline or "if what is not known holds" in report.headline
+
+
+def test_a_kind_of_model_that_declares_nothing_leaves_it_open(monkeypatch):
+    """A toy entry of the table is looked at by its own function; what it does not declare is not known."""
+    trained = layers.Trained(layers.classes_inside(vocab_size=50))
+    tokens = layers.draw(trained.classes, 8, 20, np.random.default_rng(0))
+    with pytest.raises(ValueError, match=r"`model` must be .* or come with `attention` and `logits`, but got Trained"):
+        yz.watch(trained, tokens)
+    known = of_functions(layers.attention, layers.logits, ())
+    toy = Adapter("a toy", lambda model: isinstance(model, layers.Trained), known.look)
+    monkeypatch.setattr(kinds_of_models, "ADAPTERS", (*kinds_of_models.ADAPTERS, toy))
+    recording = yz.watch(trained, tokens).recording
+    assert recording.facts["parts_known"] is False and math.isnan(place(recording).margins[OTHER_PARTS])
+    assert not WatchReport(recording).inside
 
 
 @pytest.mark.parametrize(("given", "known"), [({}, False), ({"parts": ()}, True), ({"parts": ["gates"]}, True)])
