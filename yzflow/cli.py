@@ -22,7 +22,7 @@ _MODULES = {
     "files": ("rerun",),
     "fuzzing": ("fuzz",),
     "lists": ("figures", "new-paper", "options", "papers", "statements"),
-    "statements": ("audit", "check", "page", "survival"),
+    "statements": ("audit", "check", "page", "survival", "which"),
     "study": ("study",),
     "sweeping": ("sweep",),
     "training": ("flow", "sgd"),

@@ -117,7 +117,7 @@ class Paper:
     own : callable, optional
         ``(data=.., eta_y=.., ..)`` -> `yzflow.audits.case.OwnCase`, for a reader's own data and training.
     watched : callable, optional
-        Recording -> `yzflow_watch.places.Place`, where a recorded training stands, for `yzflow.watch`.
+        Recording -> `yzflow.audits.places.Place`, where a recorded training stands, for `yzflow.watch`.
     rivals : tuple of yzflow_watch.rivals.Rival
         Predictions of the theory for a recorded training.
     drawing : callable, optional

@@ -1,4 +1,4 @@
-"""Commands about statements of the register: audit, check, page and survival."""
+"""Commands about statements of the register: audit, check, page, survival and which."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import click
 
-from yzflow.commands.common import files_to_write, of_paper, print_facts, print_text, read
+from yzflow.commands.common import FILE, files_to_write, of_paper, print_facts, print_text, read
 from yzflow.commands.options import Copy, Json, OfPaper, command
 
 Full = Annotated[bool, "All the audit's settings, not only the quick ones."]
@@ -195,6 +195,40 @@ def page(
     facts = {"statement": verdict.statement.id, "summary": str(verdict.summary), "passed": verdict.passed}
     print_facts(as_json, {**facts, "out": str(out)}, [verdict.outcome, f"wrote {out}"])
     context.exit(0 if verdict.passed else 1)
+
+
+@command()
+def which(
+    file: Annotated[Path, FILE],
+    *,
+    eta_y: Annotated[float | None, "Learning rate of the decoder, per step. Default: unknown."] = None,
+    eta_z: Annotated[float | None, "Learning rate of attention, per step. Default: unknown."] = None,
+    t_end: Annotated[float | None, "SGD steps. Default: unknown."] = None,
+    length: Annotated[int | None, "T, tokens in a sequence; a text needs it. Default: unknown."] = None,
+    vocab_size: Annotated[int | None, "M of classes; of a text, the size of its vocabulary."] = None,
+    optimizer: Annotated[str | None, "sgd, adam, adamw or sign. Default: unknown."] = None,
+    as_json: Json = False,
+    out: Copy = None,
+) -> None:
+    """Say which statements speak of FILE: classes, bags, a text or a recording of a training; the nearest come first.
+
+    What is not given is unknown, and not absent: a statement that needs it is open. `yzflow check` runs one of them.
+
+    Example: yzflow which classes.csv --vocab-size 2000 --eta-y 1 --eta-z 0.001 --optimizer sgd
+
+    Example: yzflow which recording.nc
+    """
+    from dynamics.data.reading import TEXTS
+    from dynamics.support import distributions
+    from yzflow.audits.which import which as run
+
+    given: dict[str, Any] = {"eta_y": eta_y, "eta_z": eta_z, "t_end": t_end, "length": length, "optimizer": optimizer}
+    if file.suffix == ".nc":
+        found = run(distributions.bring("yzflow_watch.recording", "a recording").Recording.load(file), **given)
+    else:
+        data = read(file, length=length if file.suffix in TEXTS else None, vocab_size=vocab_size)
+        found = run(data, **given)
+    print_text(found.json() if as_json else found.text(), out)
 
 
 @command()

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from yzflow_watch import page, right, rivals
 from yzflow_watch.in_the_way import InTheWay
 from yzflow_watch.names import token_names
-from yzflow_watch.places import Applies, but
 from yzflow_watch.recording import Recording
 from yzflow_watch.report import WatchReport
+
+from yzflow.audits.places import Applies, but
 
 LINK, NORM, ADAM = (
     but(*pair)

@@ -8,7 +8,7 @@ import pytest
 import watched_layers as layers
 from hypothesis import given
 from hypothesis import strategies as st
-from yzflow_watch import kinds_of_models, places, rivals
+from yzflow_watch import kinds_of_models, rivals
 from yzflow_watch.adapters import Adapter, of_functions
 from yzflow_watch.claimed import known_rivals
 from yzflow_watch.recording import Recording
@@ -16,6 +16,7 @@ from yzflow_watch.report import WatchReport
 from yzflow_watch.scan_and_snap.watched import OTHER_PARTS, place
 
 import yzflow as yz
+from yzflow.audits import places
 
 NUMBERS = st.one_of(st.floats(0.01, 100), st.just(math.nan))
 

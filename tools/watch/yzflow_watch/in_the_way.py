@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dynamics.support.rounded import margin as shown_margin
 from theory.statements import SHARPER, Statement
-from yzflow_watch.places import Applies, obstacle
+from yzflow.audits.places import Applies, obstacle
 
 __all__ = ["InTheWay", "joined", "listed", "named", "says"]
 

@@ -16,12 +16,12 @@ from matplotlib.figure import Figure
 
 from dynamics.support.rounded import margin as shown_margin
 from yzflow.audits.formulas import readable
+from yzflow.audits.places import Applies
 from yzflow.audits.rendered import html_table
 from yzflow.figures.style import canvas, styled
 from yzflow.pages.statement import document
 from yzflow_watch.in_the_way import says
 from yzflow_watch.measures import PLACES
-from yzflow_watch.places import Applies
 
 __all__ = ["page", "panels"]
 

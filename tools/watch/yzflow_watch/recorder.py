@@ -17,11 +17,11 @@ from scipy.special import log_softmax
 
 from dynamics.support import checks, sealed
 from dynamics.version import __version__
+from yzflow.audits.places import plain_steps
 from yzflow_watch import measures
 from yzflow_watch.adapters import Adapter, Matrices, first_line, with_inputs
 from yzflow_watch.claimed import known_rivals
 from yzflow_watch.gradients import LEFT, TOLD
-from yzflow_watch.places import plain_steps
 from yzflow_watch.rates import induced
 from yzflow_watch.recording import AXES, FORMAT, JOINED, Recording
 from yzflow_watch.resuming import difference, sums

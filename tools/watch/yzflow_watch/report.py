@@ -16,13 +16,13 @@ import xarray as xr
 from dynamics.support import checks
 from dynamics.support.files import replacing
 from theory.statements import Statement
+from yzflow.audits.places import Applies, Place, applies, plain_steps
 from yzflow.audits.rendered import columns
 from yzflow.parts import part_of, parts
 from yzflow_watch import right, rivals
 from yzflow_watch.claimed import known_rivals
 from yzflow_watch.in_the_way import InTheWay, listed, says
 from yzflow_watch.names import token_names
-from yzflow_watch.places import Applies, Place, applies, plain_steps
 from yzflow_watch.recording import Recording
 
 __all__ = ["WatchReport"]

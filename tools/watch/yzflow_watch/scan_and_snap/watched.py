@@ -11,9 +11,9 @@ from scipy.special import chdtri
 
 from dynamics import SequenceClasses
 from theory.scan_and_snap.statements import assumptions
+from yzflow.audits.places import Place, but, least, plain_steps
 from yzflow.papers.scan_and_snap.settings import Setting
 from yzflow_watch.gradients import CHANGED, LEFT, TOLD
-from yzflow_watch.places import Place, but, least, plain_steps
 from yzflow_watch.recording import Recording
 
 # The limits of "nothing" and "all" for measured assumptions.

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from dynamics.support import distributions
 from theory.statements import Statement
 
-__all__ = ["Applies", "Place", "applies", "but", "least", "obstacle", "plain_steps"]
+__all__ = ["Applies", "Place", "applies", "but", "foreseen", "least", "obstacle", "plain_steps"]
 
 _BUT = re.compile(r", but (there is|there are|it is) ")
 
@@ -143,3 +144,13 @@ def applies(statement: Statement, place: Place, level: str) -> Applies:
         except _Unknown:
             margins[one.text] = math.nan
     return Applies(statement.id, margins)
+
+
+def foreseen(statement: Statement, place: Place) -> str:
+    """What a statement predicts at a place, in words; empty if it predicts nothing, or from what is not known."""
+    if statement.predicts is None or place.setting is None:
+        return ""
+    try:
+        return statement.predicts(_Known(place.setting, place.unknown))
+    except (_Unknown, ValueError, distributions.Missing):
+        return ""
