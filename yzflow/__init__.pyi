@@ -46,7 +46,6 @@ from .audits.audit import audit as audit
 from .audits.check import StatementVerdict as StatementVerdict
 from .audits.check import check as check
 from .audits.survival import survival as survival
-from .audits.which import Which as Which
 from .audits.which import which as which
 from .fuzzing.campaign import fuzz as fuzz
 from .pages.writing import page as page

@@ -115,16 +115,19 @@ def calls(tmp_path_factory):
                     "objective": None, "level": "theory flow", "quick": True, "seed": 0, "progress": False}),
                 "fuzzing.campaign.fuzz": (yzflow.fuzz, {
                     "statement": "Scan and Snap: Theorem 2(a)", "level": "theory flow", "examples": 1, "seed": 0,
-                    "like": None, "outside": None, "store": None, "executor": None, "progress": False}),
+                    "like": None, "outside": None, "store": None, "executor": None, "progress": False, "at": None}),
+                "audits.which.which": (yzflow.which, {
+                    "data": classes, "eta_y": 0.1, "eta_z": 0.1, "t_end": 2.0, "length": 8, "optimizer": "sgd",
+                    "tokens": None}),
                 "pages.writing.page": (yzflow.page, {
                     "statement": STATEMENT, "path": "page.html", "quick": True, "seed": 0, "progress": False,
-                    "certificates": None, "verifier": None}),
+                    "certificates": None, "verifier": None, "tried": None}),
                 "contents.write_all": (contents.write_all, {"path": "pages", "only": [STATEMENT], "quick": True,
                                                             "seed": 0, "progress": False, "run": True}),
                 "audits.report.AuditReport.to_json": (report.to_json, {"path": "audit.json"}),
                 "audits.report.AuditReport.to_html": (report.to_html, {"path": "audit.html"}),
                 **{f"audits.report.AuditReport.{name}": (getattr(report, name), of_statement)
-                   for name in ("of", "labels", "summary", "summaries")},
+                   for name in ("of", "labels", "summary", "summaries", "vacuous")},
                 "audits.report.AuditReport.columns": (report.columns, of_statement
                                                       | {"everywhere": False, "absent": ()}),
                 "audits.report.AuditReport.labels_of": (report.labels_of, of_statement
@@ -133,7 +136,7 @@ def calls(tmp_path_factory):
                 "audits.check.StatementVerdict.page": (verdict.page, {"path": "verdict.html"}),
                 "audits.check.StatementVerdict.text": (verdict.text, {"verbose": False}),
                 "audits.survival.survival": (yzflow.survival, {
-                    "statements": ["Theorem 3"], "options": ["adamw"], "settings": None, "quick": True, "seed": 0,
+                    "statements": ["Theorem 3"], "options": ["adamw"], "settings": None, "quick": True, "seed": 0, "seeds": 1,
                     "store": None, "progress": False, "workers": 1}),
                 "figures.registry.Entry": (registry.Entry, {
                     name: value for name, value in vars(entry).items() if name != "__signature__"

@@ -175,11 +175,9 @@ def which(
     --------
     >>> import yzflow as yz
     >>> classes = yz.SequenceClasses.single_common_token(2, 1000, common=0.5)
-    >>> found = yz.which(classes, eta_y=1.0, eta_z=0.001, length=2**16, t_end=200.0, optimizer="sgd")
-    >>> "Scan and Snap: Theorem 3" in found.inside
-    True
-    >>> yz.which(classes).inside
-    ()
+    >>> found = yz.which(classes, eta_y=1.0, eta_z=0.001, length=2**20, t_end=200.0, optimizer="sgd")
+    >>> len(found.inside) > 0, len(yz.which(classes).inside)
+    (True, 0)
     """
     from dynamics import TextCorpus  # which few ask for
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, runtime_checkable
 
 from dynamics.support import checks, distributions
 from dynamics.support.files import writable
@@ -14,10 +14,15 @@ from yzflow.audits.find_statement import find
 from yzflow.pages.files import save
 from yzflow.pages.statement import html
 
-if TYPE_CHECKING:
-    from yzflow.fuzzing.report import FuzzReport
+__all__ = ["Tried", "page"]
 
-__all__ = ["page"]
+
+@runtime_checkable
+class Tried(Protocol):
+    """A report with words, such as a `FuzzReport` of `yzflow.fuzz`."""
+
+    @property
+    def text(self) -> str: ...
 
 
 def page(
@@ -29,7 +34,7 @@ def page(
     progress: bool = False,
     certificates: Sequence[str | os.PathLike | Any] = (),
     verifier: str | os.PathLike | None = None,
-    tried: FuzzReport | None = None,
+    tried: Tried | None = None,
 ) -> StatementVerdict:
     """Write the page of one statement: one HTML file that needs no network.
 
@@ -75,9 +80,7 @@ def page(
     path = writable("path", path)
     attached = None
     if tried is not None:
-        from yzflow.fuzzing.report import FuzzReport
-
-        checks.instance("tried", tried, FuzzReport)
+        checks.instance("tried", checks.instance("tried", tried, Tried, rule="be a FuzzReport").text, str)
     if checks.instance("certificates", certificates, (list, tuple)) or verifier is not None:
         certified = distributions.bring(distributions.CERTIFICATES, "a certificate on a page")
         attached = certified.on_page(entry, certificates, beside=path, packages=verifier)
