@@ -136,8 +136,8 @@ def calls(tmp_path_factory):
                 "audits.check.StatementVerdict.page": (verdict.page, {"path": "verdict.html"}),
                 "audits.check.StatementVerdict.text": (verdict.text, {"verbose": False}),
                 "audits.survival.survival": (yzflow.survival, {
-                    "statements": ["Theorem 3"], "options": ["adamw"], "settings": None, "quick": True, "seed": 0, "seeds": 1,
-                    "store": None, "progress": False, "workers": 1}),
+                    "statements": ["Theorem 3"], "options": ["adamw"], "settings": None, "quick": True, "seed": 0,
+                    "seeds": 1, "store": None, "progress": False, "workers": 1}),
                 "figures.registry.Entry": (registry.Entry, {
                     name: value for name, value in vars(entry).items() if name != "__signature__"
                 } | {"compute": entry.compute, "claims": None}),
