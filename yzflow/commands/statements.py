@@ -275,6 +275,6 @@ def survival(
 
 
 # <!-- numbers
-# typed: 2000 4 (example of a command)
+# typed: 2000 4 0.001 (example of a command)
 # typed: 0.5 (default, of `check --data`)
 # -->
