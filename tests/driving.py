@@ -12,6 +12,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -252,3 +253,13 @@ def _windows(chromium):
     for context in contexts:
         context.close()
     assert not problems, problems
+
+
+def assert_nothing_to_mend(page, *, least, inside=None):
+    """Axe-core finds no violation in a page, or in the part of a selector; more than ``least`` rules pass."""
+    package = pytest.importorskip("axe_playwright_python", reason="needs axe-core: pip install 'yzflow[test]'")
+    page.evaluate(resources.files(package).joinpath("axe.min.js").read_text(encoding="utf-8") + ";0")
+    where = f"document.querySelector({inside!r})" if inside else "document"
+    found = page.evaluate(f"axe.run({where}, {{resultTypes: ['violations']}})")
+    assert [(rule["id"], node["html"][:100]) for rule in found["violations"] for node in rule["nodes"]] == []
+    assert len(found["passes"]) > least

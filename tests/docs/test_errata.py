@@ -1,7 +1,6 @@
 """The page of errata in a browser: its filter leaves what fits, and all is there without a script."""
 
-from importlib import resources
-
+import driving
 import pytest
 from markdown_pages import rendered
 
@@ -46,9 +45,5 @@ def test_the_page_is_a_few_screens_and_all_is_there_without_a_script(browser, pa
 
 
 def test_axe_finds_nothing_to_mend_in_the_filter(browser, path):
-    package = pytest.importorskip("axe_playwright_python", reason="needs axe-core: pip install 'yzflow[test]'")
     page = browser(path, **PHONE, color_scheme="dark")
-    page.evaluate(resources.files(package).joinpath("axe.min.js").read_text(encoding="utf-8") + ";0")
-    found = page.evaluate("axe.run(document.querySelector('#errata-filter'), {resultTypes: ['violations']})")
-    assert len(found["passes"]) > 5
-    assert [(rule["id"], node["html"][:100]) for rule in found["violations"] for node in rule["nodes"]] == []
+    driving.assert_nothing_to_mend(page, least=5, inside="#errata-filter")

@@ -1,7 +1,6 @@
 """The survival page in a browser: filters hide rows, a cell opens its runs, and the keyboard reaches every cell."""
 
-from importlib import resources
-
+import driving
 import pytest
 import survival_page
 from driving import ROOT
@@ -113,12 +112,8 @@ def test_the_page_is_a_few_screens_tall_with_and_without_its_script(browser, pat
 
 
 def test_axe_finds_nothing_to_mend(browser, path):
-    package = pytest.importorskip("axe_playwright_python", reason="needs axe-core: pip install 'yzflow[test]'")
     page = browser(path, **PHONE, color_scheme="dark")
-    page.evaluate(resources.files(package).joinpath("axe.min.js").read_text(encoding="utf-8") + ";0")
     for opened in (False, True):
         if opened:
             page.locator("#survival td button").first.click()
-        found = page.evaluate("axe.run(document.querySelector('#survival'), {resultTypes: ['violations']})")
-        assert len(found["passes"]) > 10
-        assert [(rule["id"], node["html"][:100]) for rule in found["violations"] for node in rule["nodes"]] == []
+        driving.assert_nothing_to_mend(page, least=10, inside="#survival")

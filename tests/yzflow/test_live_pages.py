@@ -5,8 +5,6 @@ That all is on one screen, and that numbers are Python's, is tested with the roo
 
 import random
 import re
-from dataclasses import replace
-from importlib import resources
 from urllib.parse import quote
 
 import driving
@@ -14,7 +12,6 @@ import pytest
 from explorer_pages import enter, opened, press, settle
 from statement_pages import BOXES, PHONE, bare
 
-import yzflow
 from theory import statements
 from yzflow.pages import live
 from yzflow.pages import statement as single
@@ -146,26 +143,10 @@ def test_a_hostile_address_changes_numbers_within_their_ranges_and_nothing_else(
         assert again.evaluate("window.stolen ?? null") is None and state(again) == fresh
 
 
-def test_light_and_dark(shared_browser, folder):
-    page = shown(shared_browser, folder, SHOWN[0], color_scheme="dark")
-    ground = "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)[0]"
-    assert page.evaluate(ground) < 128
-    page.click("#theme")
-    assert page.evaluate(ground) > 128 and page.get_attribute("#theme", "aria-pressed") == "false"
-
-
-def _violations(page):
-    package = pytest.importorskip("axe_playwright_python", reason="needs axe-core: pip install 'yzflow[test]'")
-    page.evaluate(resources.files(package).joinpath("axe.min.js").read_text(encoding="utf-8") + ";0")
-    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-    assert len(found["passes"]) > 25
-    return [(rule["id"], node["html"][:100]) for rule in found["violations"] for node in rule["nodes"]]
-
-
 def test_axe_finds_nothing_to_mend(shared_browser, folder):
     page = shown(shared_browser, folder, SHOWN[0], **PHONE, color_scheme="dark", bypass_csp=True)
     page.evaluate("document.querySelectorAll('details').forEach((node) => { node.open = true; })")
-    assert _violations(page) == []
+    driving.assert_nothing_to_mend(page, least=25)
 
 
 def test_the_words_on_differences_divide_by_nothing_small(shared_browser, folder):
@@ -217,28 +198,6 @@ def test_a_question_is_asked_and_its_answer_folded(shared_browser, folder):
     page.click("#question summary")
     assert answer.strip() in page.inner_text("#question")
     assert page.locator("#question svg[role=img]").count() > 2  # formulas
-
-
-def test_a_false_statement_shows_beside_its_sliders(shared_browser, tmp_path, monkeypatch):
-    """Lemma 7 with a tenth of the bound that is enough."""
-    name = "Scan and Snap: Lemma 7"
-    right = statements.REGISTER[name]
-
-    def false(check):
-        return replace(check, printed=lambda runs, level: 10 * (check.printed(runs, level) + 1) - 1)
-
-    def of(clause):
-        return tuple(false(check) if check.name == "half the bound" else check for check in clause.checks)
-
-    clauses = tuple(replace(clause, checks=of(clause)) for clause in right.clauses)
-    assert clauses != right.clauses and yzflow.page(name, tmp_path / "right.html").passed
-    monkeypatch.setitem(statements.REGISTER, name, replace(right, clauses=clauses, checks=()))
-    verdict = yzflow.page(name, tmp_path / "page.html")
-    page = opened(shared_browser, tmp_path / "page.html")
-    assert not verdict.passed and page.inner_text("#trust .badge") == "fails"
-    missed = max(row.error for row in verdict.rows if row.alarming)
-    assert missed > 1 and f"misses by {100 * missed:.3g}%" in page.inner_text("#numbers")
-    assert page.locator("#errors circle.wrong").count() > 0
 
 
 def test_what_is_sharper_than_printed_stands_below_the_first_screen(shared_browser, folder):

@@ -4,8 +4,8 @@ import html
 import math
 import re
 from dataclasses import replace
-from importlib import resources
 
+import driving
 import pytest
 from click.testing import CliRunner
 from statement_pages import PHONE, PROVED, SCREEN, invented
@@ -111,25 +111,6 @@ def test_badge_labels_and_words_are_those_of_the_verdict(browser, found, pages, 
         assert said.removeprefix(clause) in plain(label.words)
     programs = page.eval_on_selector_all("#again pre", TEXTS)
     assert programs[0] == verdict.python and programs[1].splitlines()[0] == verdict.command
-    order = page.eval_on_selector_all("[id]", "(all) => all.map((one) => one.id)")
-    sharper = ["sharper"] if statements.SHARPER in verdict.statement.text else []
-    parts = ["clauses"] if verdict.statement.clauses[0].name else []
-    assert order == [
-        "trust",
-        "found",
-        "statement",
-        "plot",
-        *sharper,
-        *(["numbers"] if verdict.rows else []),
-        "margins",
-        "errata",
-        "grounds",
-        *parts,
-        "rests",
-        *(["kernel"] if set(verdict.statement.checked) - set(verdict.statement.negations) else []),
-        "proof",
-        "again",
-    ]
 
 
 def test_the_proof_is_shown_with_every_step(browser, pages):
@@ -137,23 +118,6 @@ def test_the_proof_is_shown_with_every_step(browser, pages):
     page = browser(pages[LEMMA_8])
     assert page.locator("ol.proof li").count() == len(derivation.steps)
     assert page.text_content("#proof summary") == f"{len(derivation.steps)} steps"
-
-
-@pytest.mark.slow
-def test_marks_stand_where_the_errors_are(found, pages):
-    """The place of each disc, read back as an error, is the row's, and of each cross the printed form's."""
-    verdict = found[RANK]
-    text = pages[RANK].read_text(encoding="utf-8").split("id='plot'")[1].split("<ul class='key'>")[0]
-    low, high = 3.0, 97.0
-
-    def error(place):
-        return 1e-12 * (20 / 1e-12) ** ((float(place) - low) / (high - low))
-
-    discs = [error(place) for place in re.findall(r"cx='([\d.]+)%'", text)]
-    crosses = [error(place) for place in re.findall(r"<svg x='([\d.]+)%'", text)]
-    assert discs == pytest.approx([max(row.error, 1e-12) for row in verdict.rows], rel=0.01)
-    assert crosses == pytest.approx([max(row.printed, 1e-12) for row in verdict.rows], rel=0.01)
-    assert max(crosses) > 0.01 > max(discs)  # the printed form misses, and the corrected one does not
 
 
 def test_the_axis_is_logarithmic_and_holds_everything():
@@ -266,18 +230,10 @@ def test_light_and_dark_follow_the_system(browser, pages):
     assert grounds == {"light": "rgb(255, 255, 255)", "dark": "rgb(21, 22, 26)"}
 
 
-def _violations(page):
-    package = pytest.importorskip("axe_playwright_python", reason="needs axe-core: pip install 'yzflow[test]'")
-    page.evaluate(resources.files(package).joinpath("axe.min.js").read_text(encoding="utf-8") + ";0")
-    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-    assert len(found["passes"]) > 15
-    return [(rule["id"], node["html"][:100]) for rule in found["violations"] for node in rule["nodes"]]
-
-
 def test_axe_finds_nothing_to_mend(shared_browser, pages):
     page = shared_browser(pages[LEMMA_8], **PHONE, color_scheme="dark", bypass_csp=True)
     page.evaluate("document.querySelectorAll('details').forEach((node) => { node.open = true; })")
-    assert _violations(page) == []
+    driving.assert_nothing_to_mend(page, least=15)
 
 
 def test_axe_finds_nothing_on_a_page_that_fails_nor_on_the_index(shared_browser, tmp_path, monkeypatch):
@@ -286,7 +242,7 @@ def test_axe_finds_nothing_on_a_page_that_fails_nor_on_the_index(shared_browser,
     for name in ("sparse_averaging_rank_bound", "index"):
         page = shared_browser(tmp_path / f"{name}.html", **PHONE, color_scheme="dark", bypass_csp=True)
         assert page.locator(".badge.fails").count() > 0
-        assert _violations(page) == []
+        driving.assert_nothing_to_mend(page, least=15)
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
 
 
@@ -431,7 +387,7 @@ def test_without_a_script_the_index_has_no_search_and_everything_else(browser, w
 def test_axe_finds_nothing_to_mend_on_the_whole_index(browser, whole_index):
     page = browser(whole_index, **SCREEN, color_scheme="light", bypass_csp=True)
     page.fill("#search-words", "theorem")
-    assert _violations(page) == []
+    driving.assert_nothing_to_mend(page, least=15)
     assert page.evaluate("document.documentElement.scrollWidth") <= SCREEN["width"]
 
 

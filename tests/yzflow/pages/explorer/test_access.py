@@ -3,6 +3,7 @@
 import re
 from importlib import resources
 
+import driving
 import pytest
 from explorer_pages import opened, written
 
@@ -72,18 +73,9 @@ def test_focus_is_seen_wherever_it_goes(browser, explorer_file, width, height, k
     assert {*sliders, "theme"} <= {one["name"] for one in seen}
 
 
-def _violations(page):
-    """Findings of axe-core, by rule and element."""
-    package = pytest.importorskip("axe_playwright_python", reason="needs axe-core: pip install 'yzflow[test]'")
-    page.evaluate(resources.files(package).joinpath("axe.min.js").read_text(encoding="utf-8") + ";0")
-    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-    assert len(found["passes"]) > 30
-    return [(rule["id"], node["html"][:100]) for rule in found["violations"] for node in rule["nodes"]]
-
-
 def test_axe_finds_nothing_to_mend(browser, explorer_file):
     """As the page opens, and with every table and program unfolded."""
     page = opened(browser, explorer_file, width=390, color_scheme="dark")
-    assert _violations(page) == []
+    driving.assert_nothing_to_mend(page, least=30)
     page.evaluate("document.querySelectorAll('details').forEach((node) => { node.open = true; })")
-    assert _violations(page) == []
+    driving.assert_nothing_to_mend(page, least=30)
