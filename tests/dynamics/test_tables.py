@@ -139,17 +139,6 @@ def test_a_large_one_is_itself_too(doubled):
     assert np.abs(own - gradient_flow(classes, eta_y=0.7, **given).final.Y).max() > 0.01
 
 
-def test_it_is_saved_with_its_name_and_with_an_optimizer_it_is_itself(doubled, tmp_path):
-    own = gradient_flow(CLASSES, eta_y=0.5, eta_z=0.2, t_end=2.0, decoder="doubled")
-    own.save(tmp_path / "run.nc")
-    assert Trajectory.load(tmp_path / "run.nc").parameters["decoder"] == "doubled"
-    signs = gradient_flow(
-        CLASSES, eta_y=0.5, eta_z=0.2, t_end=2.0, decoder="doubled", optimizer=Optimizer("sgd", weight_decay=0.1)
-    )
-    plain = gradient_flow(CLASSES, eta_y=0.5, eta_z=0.2, t_end=2.0, optimizer=Optimizer("sgd", weight_decay=0.1))
-    assert np.abs(signs.final.Y - plain.final.Y).max() > 0.01
-
-
 def test_an_ensemble_of_it_is_itself_member_by_member(doubled):
     """Theorem 4's setting, too, for which the kernel of lanes would integrate another field."""
     classes = SequenceClasses.single_common_token(3, 20)

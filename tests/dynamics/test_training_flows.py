@@ -1,7 +1,5 @@
 """The flow of each option: SGD tends to it at the expected order; clocks, scales and invariants."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 import strategies
@@ -236,15 +234,3 @@ def test_row_sums_stay_or_move_exactly_where_they_must(seed, batch_size):
             np.testing.assert_allclose(after, before * (1 - 0.2 * rates) ** 30, rtol=0, atol=1e-12)
         else:
             assert np.abs(after - before).max() > 1e-3
-
-
-def test_clipping_that_never_clips_changes_nothing():
-    """But for the rounding of a product with one; and one that always does makes steps of one length."""
-    own = {"init": LAYER, "steps": 20, **FULL, "eta_y": 0.1, "eta_z": 0.1}
-    plain = sgd(BAGS, optimizer=PLAIN, **own)
-    loose = sgd(BAGS, optimizer=dataclasses.replace(PLAIN, clip=1e6), **own)
-    np.testing.assert_allclose(states(loose), states(plain), rtol=0, atol=1e-14)
-    tight = sgd(BAGS, optimizer=dataclasses.replace(PLAIN, clip=1e-3), **own)
-    dZ, dY = (np.diff(tight.dataset[name].values, axis=0) for name in ("z", "y"))
-    lengths = np.sqrt((dZ**2).sum(axis=(1, 2)) + (dY**2 @ LAYER.multiplicity).sum(axis=1))
-    np.testing.assert_allclose(lengths, 0.1 * 1e-3, rtol=1e-3)

@@ -85,14 +85,6 @@ def test_row_sums_count_every_next_token(trajectory):
     np.testing.assert_array_equal(started["z"].values[0], [2])
 
 
-def test_final_is_the_last_state(trajectory):
-    final = trajectory.final
-    np.testing.assert_array_equal(final.Z, trajectory.dataset["z"].values[-1])
-    np.testing.assert_array_equal(final.Y, trajectory.dataset["y"].values[-1])
-    np.testing.assert_array_equal(final.multiplicity, [1, 1, 1, 6])
-    assert (final.V, final.vocab_size) == (None, 9)
-
-
 def test_growth_needs_a_single_query():
     data = Bags.from_dense([0, 1], [0, 0], [[1, 2], [2, 1]])
     with pytest.raises(ValueError, match=r"^`next_token` must have a single query, but got 0, which has several$"):
