@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from driving import ROOT, python
-from importing import CORE, check_no_circle, check_one_direction, imports_of, modules_of
+from importing import CORE, check_one_direction, imports_of, modules_of
 
 import dynamics
 import theory
@@ -147,11 +147,6 @@ def test_the_figures_of_a_room_can_be_imported_first(room):
     found = [name for name in modules_of(f"yzflow/papers/{room}") if ".figures." in name]
     if found:
         python(f"import {found[0]}")
-
-
-@pytest.mark.slow
-def test_imports_make_no_circle():
-    check_no_circle(*CORE)
 
 
 @pytest.mark.parametrize("package", CORE)

@@ -4,13 +4,11 @@ import dataclasses
 import json
 import math
 import sys
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from driving import ROOT, python
+from driving import ROOT
 from matplotlib.figure import Figure
-from numba import njit
 
 import benchmarks
 from benchmarks import (
@@ -19,16 +17,10 @@ from benchmarks import (
     Study,
     compare,
     equal_error,
-    first_use,
     machine,
     report,
-    sgd_profile,
-    work_precision,
 )
-from benchmarks.__main__ import main, names
-from dynamics._model import kernels
-from dynamics.backend import _plain_views as plain_views
-from dynamics.optimizers import kernels as updates
+from benchmarks.__main__ import main
 
 WIN = Row("a task", 0.5, "a peer", 10.0, 1e-9, 1e-6, first_ours=2.0, first_peer=3.0, result="all")
 LOSS = Row("another task", 2.0, "a quick peer", 0.5, 0.0, 0.0, threads=2)
@@ -97,14 +89,6 @@ def test_times_are_medians_and_the_first_call_stands_apart(monkeypatch):
         budget=1e9,
     )
     assert (row.ours, row.peer, row.first_ours, row.first_peer) == (2, 8, 5, 12)
-
-
-def test_slow_functions_run_once_more_only(monkeypatch):
-    clock = Clock(monkeypatch)
-    row = compare("a task", clock.function(1, 2, 50), "a peer", clock.function(1, 5, 50), tolerance=0.0, budget=6.0)
-    assert (row.ours, row.peer) == (2, 5)
-    # A first call that was quicker than the rest compiled nothing.
-    assert (row.first_ours, row.first_peer) == (0, 0)
 
 
 def test_table_json_and_plot_of_the_same_rows(tmp_path):
@@ -194,34 +178,6 @@ def test_rows_that_left_their_range_are_named(tmp_path, monkeypatch, capsys):
     assert report.known(tmp_path / "nowhere") == []
 
 
-def test_a_processor_has_its_features_beside_its_name():
-    facts = machine.describe()
-    assert facts["features"].startswith(f"{machine.processor()}: ")
-    assert f"{facts['processor']} ({facts['features']}), " in report.place(facts)
-    assert report.place({name: value for name, value in facts.items() if name != "features"}).startswith(
-        f"{facts['processor']}, "
-    )
-
-
-def test_columns_of_the_printed_table_line_up():
-    header, line = report.header(), report.line(LOSS)
-    for column, value in (("ours (s)", "2"), ("ratio", "0.25"), ("threads", "2")):
-        end = header.index(column) + len(column)
-        assert line[:end].split()[-1] == value
-
-
-def test_the_plot_shows_who_wins():
-    (axes,) = report.ratios(ROWS).axes
-    assert axes.get_xscale() == "log"
-    points = {float(line.get_xdata()[0]): line for line in axes.lines if line.get_marker() in "os"}
-    assert points[20.0].get_marker() == "o" and points[0.25].get_marker() == "s"
-    assert {text.get_text() for text in axes.texts} == {"20", "0.25"}
-    labels = {label.get_text(): place for label, place in zip(axes.get_yticklabels(), axes.get_yticks(), strict=True)}
-    assert points[20.0].get_ydata()[0] == labels["a task\nbeside a peer"]
-    assert points[0.25].get_ydata()[0] == labels["another task\nbeside a quick peer"]
-    assert points[20.0].get_ydata()[0] > points[0.25].get_ydata()[0]  # in the order of the table
-
-
 def test_a_peer_that_is_not_installed_is_named(capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "diffrax", None)
     monkeypatch.delitem(sys.modules, "benchmarks.peers.diffrax_flow", raising=False)
@@ -256,41 +212,6 @@ def test_the_published_ratios_are_those_of_the_published_times():
     assert all(row["ratio"] == pytest.approx(row["peer"] / row["ours"]) for row in rows)
 
 
-def test_every_module_is_a_benchmark_or_a_study():
-    assert {"flow", "torch_sgd", "work_precision", "sgd_profile"} <= set(names())
-    assert not {"machine", "report", "peers"} & set(names())
-
-
-def of_python(inner):
-    """A kernel that Python can call."""
-
-    @njit(error_model="numpy")
-    def call(*arguments):
-        return inner(*arguments)
-
-    return call
-
-
-@pytest.mark.slow
-def test_the_stages_of_sgd_make_up_a_step(monkeypatch):
-    # As the Python that they are written in, which compiles faster; the kernels are compiled.
-    for name in ("_attention", "_products", "_exponentials", "_softmax", "_optimiser"):
-        stage = getattr(sgd_profile, name)
-        monkeypatch.setattr(sgd_profile, name, getattr(stage, "py_func", stage))
-    for name, module in (("kernels", kernels), ("updates", updates)):
-        used = {name: of_python(one) if hasattr(one, "py_func") else one for name, one in vars(module).items()}
-        monkeypatch.setattr(sgd_profile, name, SimpleNamespace(**used))
-    monkeypatch.setattr(sgd_profile, "matrix", plain_views.matrix)
-    monkeypatch.setattr(sgd_profile, "REPEATS", 1)
-    monkeypatch.setattr(sgd_profile, "STEPS", 2)
-    found = sgd_profile.profile(1)
-    assert set(found["stages"]) == set(sgd_profile.STAGES)
-    assert sum(found["stages"].values()) == pytest.approx(found["step"])
-    assert found["tokens_drawn"] == 128 * 127
-    # Three products, of two operations an entry: 128 bags of 20 kinds of tokens, 33 columns padded to 64.
-    assert found["flops"] == 6 * 128 * 20 * 64
-
-
 def test_the_command_runs_what_it_is_asked_for(tmp_path, monkeypatch, capsys):
     from benchmarks import vocabulary
 
@@ -300,45 +221,6 @@ def test_the_command_runs_what_it_is_asked_for(tmp_path, monkeypatch, capsys):
     assert json.loads((tmp_path / "benchmarks.json").read_text())["rows"][0]["task"] == "a task"
     with pytest.raises(SystemExit):
         main(["--only", "nothing"])
-
-
-@pytest.mark.slow
-def test_settings_of_the_command_are_not_made_by_an_import():
-    program = "import os; before = dict(os.environ); import benchmarks.__main__; assert dict(os.environ) == before"
-    python(program)
-
-
-def test_work_precision_finds_the_quickest_run_that_is_good_enough():
-    points = [
-        {"method": method, "time_scale": "linear", "rtol": rtol, "seconds": taken, "error": error}
-        for method, rtol, taken, error in (
-            ("DOP853", 1e-4, 0.1, 1e-3),
-            ("DOP853", 1e-8, 0.4, 1e-7),
-            ("RK45", 1e-8, 0.2, 1e-6),
-            ("LSODA", 1e-8, 0.1, 2e-6),
-        )
-    ]
-    assert work_precision._best(points, 1e-6)["method"] == "RK45"
-    assert work_precision._best(points, 1e-9) is None
-    (axes,) = work_precision.draw([("a problem", points, 1e-12)]).axes
-    (ring,) = (line for line in axes.lines if line.get_label() == "the default")
-    assert (ring.get_xdata()[0], ring.get_ydata()[0]) == (0.4, 1e-7)
-
-
-def test_references_that_differ_are_none(monkeypatch):
-    monkeypatch.setattr(work_precision, "_logits", lambda *_, method, **__: np.array([1.0, 2.0 + (method == "LSODA")]))
-    with pytest.raises(Disagreement, match=r"the references at t <= 700 differ by 5\.0e-01"):
-        work_precision.reference(0.15, 700.0)
-
-
-def test_first_uses_are_all_of_what_the_program_knows():
-    """The programs compile as Python; the table has the kernels that took long, longest first."""
-    for use in first_use.USES.values():
-        compile(first_use._PROGRAM.format(use=use), "program", "exec")
-    data = {"uses": [{"use": "a use", "seconds": 3.21, "kernels": {"short": 0.1, "one": 1.0, "two": 2.04}}]}
-    assert first_use.markdown(data).splitlines()[2] == "| a use | 3.2 | `two` 2.0, `one` 1.0 |"
-    (axes,) = first_use.bars(data["uses"]).axes
-    assert [patch.get_width() for patch in axes.patches] == [3.21]
 
 
 def test_times_at_equal_error_are_read_off_between_tolerances():

@@ -13,24 +13,6 @@ MARKS = {"abstract", "opening", "code", "summary"}
 VERDICTS = ("settle", "contradict", "preempt", "agree", "untouched")
 NUMBER = r"\d{4}\.\d{4,5}"
 
-# Words by which a page may claim that something was not done before.
-CLAIM = re.compile(
-    r"\b(nobody|no[ -]one|nowhere|novel|novelty|unprecedented|hitherto|never before|for the first time|the first to"
-    r"|first proof|to our knowledge|(un|not (been )?)(known|published|shown|found) (before|elsewhere))\b",
-    re.IGNORECASE,
-)
-# Where such words say something else: the page, its words, and what they are about.
-ALLOWED = {
-    ("docs/audit.md", "a change that nobody has looked at"): "mutants of our own code",
-    ("studies/yzflow_studies/overtaking/page.md", "nobody will see it"): "a time of exp(300) steps",
-    ("studies/yzflow_studies/spurious_tokens/page.md", "for the first time"): "tokens that a sample meets",
-    ("studies/yzflow_studies/layer_parts/page.md", "alone helps nowhere"): "settings of that table",
-    ("studies/yzflow_studies/survival/page.md", "holds nowhere"): "settings of that table",
-    ("docs/howto/numba.md", "promises to nobody"): "names that a library may change",
-    ("docs/lesson.md", "why does nobody have to say so"): "students who move tokens",
-    ("docs/tutorial.md", "Nobody tells it to"): "the model that is trained",
-}
-
 
 def flat(text: str) -> str:
     return " ".join(text.split())
@@ -44,16 +26,6 @@ def entries() -> dict[str, str]:
 
 def slug(heading: str) -> str:
     return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
-
-
-def texts() -> dict[str, str]:
-    """README, the pages and the sources of captions, panels and statements."""
-    paths = [ROOT / "README.md", *(DOCS.glob("*.md")), *DOCS.glob("howto/*.md"), *DOCS.glob("theory/*.md")]
-    paths += [*FINDINGS, *ROOT.glob("theory/*/statements.py"), *ROOT.glob("yzflow/figures/*.py")]
-    paths += [path for path in ROOT.glob("studies/*/*/*.py") if "\n@styled\n" in path.read_text(encoding="utf-8")]
-    for folder in ("figures", "panel"):
-        paths += [path for path in ROOT.glob(f"yzflow/papers/*/{folder}/*") if path.suffix in (".py", ".html", ".js")]
-    return {str(path.relative_to(ROOT)): flat(path.read_text(encoding="utf-8")) for path in sorted(paths)}
 
 
 def test_each_number_on_the_page_has_an_entry_with_its_address_and_what_was_read():
@@ -85,18 +57,6 @@ def test_each_finding_that_the_page_names_exists_and_links_back():
     links = re.findall(r"\[[Ff]inding (\d+)\]\(\.\./(studies/[\w./]+)\)", PAGE)
     assert len(links) == len(re.findall(r"\]\(\.\./studies/", PAGE))
     assert not [path for number, path in links if not (ROOT / path).read_text().startswith(f"# {number}. ")]
-
-
-def test_words_that_claim_to_be_the_first_stand_where_they_say_something_else():
-    texts_ = texts()
-    allowed = dict.fromkeys(ALLOWED, 0)
-    for path, text in texts_.items():
-        for match in CLAIM.finditer(text):
-            near = text[max(0, match.start() - 60) : match.end() + 60]
-            place = [key for key in ALLOWED if key[0] == path and key[1] in near]
-            assert place, f"{path}: {near}"
-            allowed[place[0]] += 1
-    assert max(allowed.values()) == 1, allowed
 
 
 def test_entropy_falls_and_rises_in_the_dynamics_of_jomas_script():
