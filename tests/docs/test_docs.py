@@ -43,11 +43,18 @@ class Page(HTMLParser):
             self.resources.append(given["src"])
 
 
-# Of statements every twelfth has its page, and the others a file in its place: formulas take a second a page.
+# Of statements every twelfth has its page, and the others a file in its place: formulas take a second a page. No test
+# looks at the numbers of SGD on a page, which has two steps here, nor at the words that a search takes for one.
 BUILD = """
 import itertools, sys
 from sphinx.cmd.build import main
+from sphinx.search import SearchLanguage
+from sphinx.search.en import SearchEnglish
 from yzflow.pages import contents
+from yzflow.papers.scan_and_snap.panel import data
+
+data.MAX_STEPS = 2
+SearchEnglish.stem = SearchLanguage.stem
 
 def some(verdict, whole=contents.single.html, count=itertools.count(), **given):
     return whole(verdict, **given) if next(count) % 12 == 0 else f"<title>{verdict.statement.id}</title>"

@@ -135,6 +135,7 @@ def test_plain_njit_gives_the_same_numbers():
     assert COMPILATION == "on"
     folder = str(ROOT / "tests" / "dynamics" / "backend")
     environment = os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}", "YZFLOW_PLAIN_NJIT": "1"}
+    environment["NUMBA_OPT"] = "1"  # nothing is kept, and to optimise takes longer than to run; the bits are the same
     ended = subprocess.run(
         [sys.executable, "-c", PROGRAM.format(folder=folder)], env=environment, capture_output=True, text=True
     )
