@@ -38,9 +38,3 @@ def test_figure_9_s_preset_says_what_b_does():
     sizes["vocab_size"] = 10_000
     late = [decoder.gamma_integral(1e4, **sizes, eta_y=eta, eta_z=1.0) for eta in (0.5, 1.0, 4.0)]
     assert late == sorted(late, reverse=True)
-
-
-def test_figure_8_s_preset_says_how_large_the_gap_is():
-    text = {one.name: one for one in PRESETS}["Scan and Snap, Fig. 8: the decoder alone"]
-    assert "The gap never exceeds the rate over M, half of the bound in Lemma 7." in text.answer
-    assert plain(lemma7.bound, "M", "eta_Y") == "eta_Y/M"

@@ -10,7 +10,6 @@ from functools import partial
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from driving import python
 from own_fields import blend, plain, register_blends, tilted
 from own_fields import table as table
 
@@ -155,86 +154,6 @@ def test_a_level_of_a_paper_s_setting_may_be_a_field_from_outside():
     assert own_run.parameters["decoder"] == "plain"
     with pytest.raises(ValueError, match=r"`decoder` must be one of .*, but got 'plane'"):
         setting.simulate("plane flow", seed=0)
-
-
-FORGETS = """
-import yzflow as yz
-
-def forgets(layer, bags):
-    slope = layer.gradient(bags)
-    return {"Z": slope.Z, "Y": slope.Y - 0.1 * layer.Y}
-
-yz.register_field(yz.Field("forgets", forgets, step=forgets))
-"""
-PAPER = """
-import numpy as np
-import yzflow as yz
-from theory.statements import Check, Statement
-from yzflow.audits.options import Option, Room
-
-CLASSES = yz.SequenceClasses.single_common_token(3, 20)
-LEVELS = ("full flow", "forgets flow")
-
-class Setting:
-    name, t_end = "K = 3", 20.0
-
-    def simulate(self, level: str, *, seed: int) -> yz.Trajectory:
-        decoder = level.partition(" ")[0]
-        return yz.gradient_flow(CLASSES, eta_y=1.0, eta_z=0.5, t_end=20.0, n_times=9, decoder=decoder)
-
-def settings(*, quick: bool) -> list[Setting]:
-    return [Setting()]
-
-def last(runs, level):
-    return float(runs.trajectory(level).dataset["loss"][-1])
-
-def simulate(setting, level, seed):
-    return setting.simulate(level, seed=seed)
-
-falls = Check("the last loss", LEVELS, last, tolerance=0.5, expected=("full flow",))
-one = Statement("Mine", "Lemma 1", "It falls", "The loss falls.", "L < 1 / 2", checks=(falls,))
-room = Room("Mine", (Option("plain", "nothing", simulate, LEVELS),), {name: name for name in LEVELS}, (),
-            settings, lambda *, quick: 1, lambda dataset: dataset)
-yz.register(yz.Paper("Mine", "mine", "made up", levels=LEVELS, statements=(one,), settings=settings, survival=room))
-"""
-
-
-@pytest.mark.slow
-def test_audits_on_a_field_are_of_that_field_and_name_its_code(tmp_path):
-    """A paper in one module, a field that its settings name in another: what is kept knows the code of both."""
-    for name, text in (("forgets_field", FORGETS), ("forgets_paper", PAPER)):
-        (tmp_path / f"{name}.py").write_text(text)
-
-    def run(program, *, modules):
-        start = f"import json, os, sys; sys.path.insert(0, '.'); os.chdir({str(tmp_path)!r})"
-        return python(f"{start}; import yzflow as yz, {modules}\n{program}")
-
-    once = """
-audit = yz.audit(["Mine: Lemma 1"])
-open("audit.json", "w").write(audit.json())
-flow = yz.gradient_flow(forgets_paper.CLASSES, eta_y=1.0, eta_z=0.5, t_end=20.0, n_times=9, decoder="forgets")
-errors = {row.level: row.error for row in audit.table}
-assert errors["forgets flow"] == float(flow.dataset["loss"][-1]) > errors["full flow"] + 0.1, errors
-table = yz.survival(["Mine: Lemma 1"], store="store")
-assert abs(table["error"].values.ravel() - [errors["full flow"], errors["forgets flow"]]).max() < 1e-12
-assert set(json.loads(table.attrs["code"])) == {"forgets_paper", "forgets_field"}, table.attrs["code"]
-print(yz.rerun("audit.json").text(), list(map(float, table["error"].values.ravel())))
-"""
-    first = run(once, modules="forgets_paper, forgets_field")
-    assert first.startswith("Same bits") and "Nothing that the file says" in first
-    (tmp_path / "forgets_field.py").write_text(FORGETS.replace("0.1", "0.2"))
-    refused = """
-try:
-    yz.rerun("audit.json")
-except ValueError as error:
-    print(error)
-import forgets_field
-print(yz.rerun("audit.json").text())
-"""
-    again = run(refused + once, modules="forgets_paper")
-    assert "import forgets_field first" in again.splitlines()[0]
-    assert "\nOther bits" in again and "code of forgets_field" in again
-    assert again.rpartition("[")[2] != first.rpartition("[")[2]  # the store has none of the field that is now
 
 
 def test_the_command_line_takes_a_field_that_is_installed(tmp_path, monkeypatch):

@@ -4,7 +4,6 @@ import dataclasses
 
 import driving
 import numpy as np
-import pytest
 from click.testing import CliRunner
 
 from dynamics import Objective, Optimizer, Schedule, SequenceClasses, Trajectory, options, sgd
@@ -67,20 +66,6 @@ def test_the_flow_of_the_command(tmp_path):
     saved = Trajectory.load(out)
     assert saved.optimizer == Optimizer(momentum=0.5, weight_decay=0.1)
     assert saved.objective == Objective(label_smoothing=0.2)
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--optimizer", "adagrad"], "`optimizer` must be one of 'sgd', 'adam', 'adamw', 'sign', but got 'adagrad'"),
-        (["--weight-decay", -1], "`weight_decay` must be non-negative, but got -1.0"),
-    ],
-)
-def test_bad_options_end_in_one_line(words, message, tmp_path):
-    for command in ("sgd", "flow"):
-        result = run(command, *words, "--out", tmp_path / "none.nc")
-        assert result.exit_code == 2 and result.output == f"Error: {message}\n"
-        assert not (tmp_path / "none.nc").exists()
 
 
 def test_grids_take_the_options(tmp_path):

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from yzflow.audits.survival_verdicts import (
-    ALPHA,
     Fate,
     fate_of_run,
     fate_of_votes,
@@ -92,39 +91,3 @@ def test_holm_is_the_closed_test_of_bonferroni(p, alpha):
         sets = [[p[i], *others[:n]] for n in range(len(p))]  # of each size, those of the largest values
         expected.append(all(min(one) <= alpha / len(one) for one in sets))
     assert holm(p, alpha=alpha).tolist() == expected
-
-
-def _alarms(tables, n_true, n_false, seeds=16, seed=0):
-    """Tables with a wrong verdict among checks that runs are as often for as against, and found shares of others.
-
-    The votes of the second half are those of the whole run with a quarter drawn anew: tests depend on each other.
-    """
-    rng = np.random.default_rng(seed)
-    wrong, found = 0, 0
-    chance = np.concatenate([np.full(n_true, 0.5), np.full(n_false, 0.98)])
-    for _ in range(tables):
-        whole = rng.random((chance.size, seeds)) < chance[:, None]
-        again = rng.random(whole.shape) < 0.25
-        late = np.where(again, rng.random(whole.shape) < chance[:, None], whole)
-        counts = [(one.sum(axis=1), (~one).sum(axis=1)) for one in (whole, late)]
-        decided = holm(np.stack([sign_test(*count) for count in counts]))
-        fates = [
-            fate_of_votes((counts[0][0][i], counts[0][1][i]), (counts[1][0][i], counts[1][1][i]),
-                          whole_decided=decided[0, i], late_decided=decided[1, i], wrong=NAN)
-            for i in range(chance.size)
-        ]  # fmt: skip
-        wrong += any(fate is not Fate.UNDECIDED for fate in fates[:n_true])
-        found += np.mean([fate is Fate.HOLDS for fate in fates[n_true:]]) if n_false else 0
-    return wrong / tables, found / tables
-
-
-def test_the_family_wise_error_rate():
-    """At most 5% of 2000 tables: with the rate itself at 5%, more than 6.6% would be seen once in 1000 such tests.
-
-    Tests one by one at 5%, without Holm's bounds, would be wrong somewhere in nearly every table.
-    """
-    assert ALPHA == 0.05
-    rate, _ = _alarms(2000, 6, 0, seeds=9)  # unanimous votes are just beyond the bound: 2 / 2^9 <= 0.05 / 12
-    assert 0.02 < rate <= 0.066
-    rate, found = _alarms(300, 20, 20)
-    assert rate <= 0.09 and found > 0.6

@@ -258,17 +258,6 @@ def test_a_conjecture_is_not_refuted_by_nothing():
     assert printed.outcome is Outcome.NOT_MET and "refuted" not in sentence([printed])
 
 
-@pytest.mark.slow
-def test_necessity_of_balance_is_not_met_by_any_trained_layer():
-    verdict = yz.check("Bounded Dyck: Theorem 1, necessity")
-    assert outcome(verdict, "true gradient") is Outcome.NOT_MET and outcome(verdict, "SGD") is Outcome.NOT_MET
-    assert verdict.headline == (
-        "Under the true gradient its hypothesis was not met (margin 0.0056); that a layer whose pairs add something "
-        "forgets the stack held."
-    )
-    assert "not met" in verdict.text() and "not met" in verdict.report.text() and "it held" not in verdict.headline
-
-
 def test_a_simulation_that_came_to_no_end_is_tried_once():
     calls = []
 

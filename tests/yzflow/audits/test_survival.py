@@ -108,28 +108,6 @@ def test_momentum_is_a_clock_to_first_order_in_the_rates(monkeypatch):
     assert (errors[1] < 0.06).all() and (errors[0] > 3 * errors[1]).all()
 
 
-WRONG = {
-    "sign": ("temperature", lambda s, level: rows._cooled(s, level, temperature=0.5)),
-    "factor": ("coupled weight decay", lambda s, level: rows._decayed(s, level, weight_decay=0.02)),
-    "another strength": ("label smoothing", lambda s, level: rows._smoothed(s, level, label_smoothing=0.05)),
-    "hypothesis": ("cosine schedule", lambda s, level: rows._scheduled(s, level, schedule=rows._WARM_UP)),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("mistake", WRONG)
-def test_a_wrong_closed_form_fails(flows, monkeypatch, mistake):
-    option, wrong = WRONG[mistake]
-    changed = tuple(
-        dataclasses.replace(one, corrected=wrong) if one.name == option else one for one in rows.ROOM.options
-    )
-    patched(monkeypatch, levels=levels("modified flow"), options=changed)
-    table = survival.survival(["Lemma 4"], [option])
-    right = flows["error_corrected"].sel(check=table["check"].values, option=option, level="modified flow")
-    assert (table["error_corrected"].squeeze() > 5 * right.squeeze()).all()
-    assert Fate(int(table["verdict_corrected"].squeeze())) is Fate.FAILS
-
-
 @pytest.mark.slow
 def test_numbers_are_those_of_the_audit(flows):
     """The plain row asks the register's checks of the simulations that the audit makes."""
@@ -139,13 +117,6 @@ def test_numbers_are_those_of_the_audit(flows):
             measure = one.check.printed if one.check.corrected is None else one.check.corrected
             found = flows["error"].sel(check=one.label, option="plain", level="modified flow").squeeze()
             assert float(found) == measure(runs, "modified flow")
-
-
-@pytest.mark.slow
-def test_decoupled_decay_is_coupled_decay_without_momentum(flows):
-    first, second = (flows.sel(option=f"{kind} weight decay") for kind in ("coupled", "decoupled"))
-    np.testing.assert_array_equal(first["verdict"], second["verdict"])
-    np.testing.assert_allclose(first["error"], second["error"], rtol=1e-6, atol=1e-8)
 
 
 @pytest.mark.slow

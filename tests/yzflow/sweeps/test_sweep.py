@@ -78,17 +78,6 @@ def test_labels_of_the_grid(tmp_path, values, labels):
     assert again["b"].values.tolist() == labels and again.equals(found)
 
 
-def test_runs_with_different_labels_are_joined(tmp_path):
-    """The times 0, 5, 10 of one flow and 0, 10, 20 of the other."""
-    found = quietly("flow", {"t_end": [10, 20], "n_times": [3], "n_classes": [2], "vocab_size": [5]}, store=tmp_path)
-    loss = found["loss"].squeeze(drop=True)
-    assert loss["time"].values.tolist() == [0, 5, 10, 20] and loss["time"].attrs["units"] == "SGD steps"
-    assert np.isnan(loss.sel(t_end=10)).values.tolist() == [False, False, False, True]
-    assert np.isnan(loss.sel(t_end=20)).values.tolist() == [False, True, False, False]
-    assert loss.sel(time=0).values.tolist() == [np.log(5)] * 2 == pytest.approx([1.6094379] * 2)
-    np.testing.assert_allclose(loss.sel(time=10, t_end=10), loss.sel(time=10, t_end=20), rtol=1e-6)
-
-
 @given(st.data())
 def test_the_order_in_which_results_come_does_not_matter(data):
     """Differences of runs in labels, types, attributes, variables, errors."""

@@ -113,14 +113,6 @@ def medium():
     return synthetic.syn_medium(n_queries=(1, 2), eta_z=(1.0, 2.0), ratios=(2.0, 5.0), seeds=2, steps=10)
 
 
-def test_figure_3_draws_the_growth_of_the_flows_that_it_is_given():
-    flow = pt.fidelity_flows(pt.weak_classes(), eta_y=2.0, decoders=["theory"], n_times=600)["theory"]
-    figure = figures.figure3({2.0: flow})
-    marks = next(line for line in figure.axes[1].get_lines() if line.get_marker() == "o")
-    growth = 1e3 * np.expm1(2 * (flow.final.Z[0, 1]))
-    assert marks.get_ydata()[-1] == pytest.approx(growth, rel=1e-6)
-
-
 def test_figure_4_shows_the_attention_of_the_runs_that_it_is_given():
     rates = {"eta_y": 3.0, "eta_z": 1.0}
     run = synthetic.syn_small(**rates, steps=12)
@@ -353,17 +345,6 @@ def test_the_main_job_refuses_a_folder_that_cannot_be_written(tmp_path, capsys):
         assert error.value.code == 2
         assert "`--out` must be a folder that can be written, but got" in capsys.readouterr().err
     assert blocked.read_text() == ""
-
-
-def test_command_line_flow_writes_a_trajectory(tmp_path):
-    path = tmp_path / "flow.nc"
-    result = CliRunner().invoke(
-        cli.main, ["flow", "--eta-y", "2", "--t-end", "5", "--classes", "3", "--out", str(path)]
-    )
-    assert result.exit_code == 0, result.output
-    flow = Trajectory.load(path)
-    assert flow.parameters["eta_y"] == 2.0
-    assert f"final loss {float(flow.dataset['loss'][-1]):.6g} nats" in result.output
 
 
 def test_command_line_sgd_writes_the_run_of_its_arguments(tmp_path):
