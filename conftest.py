@@ -84,6 +84,8 @@ _LONGEST = (
     "tests/yzflow/sweeps/test_killed.py",
     "tests/theory/scan_and_snap/test_proofs.py",
     "tests/dynamics/test_layer_parts.py",
+    "tools/watch/tests/test_undisturbed.py",
+    "tools/enclose/tests/test_cell_certificates.py",
     "tools/enclose/tests/test_game.py",
     "tests/yzflow/test_damaged_files.py",
     "studies/yzflow_studies/paper_rates/test_study.py",

@@ -3,7 +3,7 @@
 import signal
 
 import pytest
-from driving import browser, chromium, shared_browser  # noqa: F401, fixtures
+from driving import ROOT, browser, chromium, shared_browser  # noqa: F401, fixtures
 from property_tests import settings  # noqa: F401, loaded
 
 
@@ -29,8 +29,10 @@ def few_classes_reduced():
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses
 def pytest_collection_modifyitems(items):
-    """Mark tests that need a browser as slow."""
+    """Mark tests that need a browser as slow, and what stands in `tools`, so that CI runs both in one call."""
     for item in items:
+        if item.path.is_relative_to(ROOT / "tools"):
+            item.add_marker(pytest.mark.tool)
         if "chromium" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.slow)
 
