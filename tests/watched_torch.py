@@ -109,29 +109,37 @@ def made(make=Small):
     return make().train()
 
 
-def train(model, watched=None, *, steps=4, called=None, after=None, accumulate=1, autocast=False, optimizer=None):
-    """All that a training leaves: weights, their slopes, buffers, the optimizer's state, modes and random states."""
+def train(
+    model, watched=None, *, steps=4, called=None, after=None, accumulate=1, autocast=False, optimizer=None, skipped=None
+):
+    """All that a training leaves: weights, their slopes, buffers, the optimizer's state, modes and random states.
+
+    With ``skipped`` there is a scaler, which skips that step, as its gradient is infinite.
+    """
     torch.manual_seed(1)
     LEGACY.seed(2)
     random.seed(3)
     optimizer = optimizer or torch.optim.Adam(model.parameters(), lr=0.01)
     rng, inside, called = np.random.default_rng(5), unwrapped(model), model if called is None else called
+    kind = next(inside.parameters()).device.type
+    scaler = torch.amp.GradScaler(kind, enabled=skipped is not None)
     with watched or contextlib.nullcontext():
         for number in range(steps):
             optimizer.zero_grad()
             for _ in range(accumulate):
                 batch = torch.as_tensor(rng.integers(0, 12, (7, 9)))
-                with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+                with torch.autocast(kind, torch.bfloat16, enabled=autocast):
                     out = called(batch[:, :-1])
                     scores = getattr(out, "logits", out)[:, -1]
                     loss = torch.nn.functional.cross_entropy(scores, batch[:, -1])
-                loss.backward()
-            optimizer.step()
+                scaler.scale(loss * torch.inf if number == skipped else loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
             if after is not None:
                 after(number)
     tensors = [*inside.parameters(), *(one.grad for one in inside.parameters()), *inside.buffers()]
     tensors += [one for state in optimizer.state.values() for one in state.values()]
-    arrays = [np.asarray(torch.as_tensor(one).detach().clone()) for one in tensors if one is not None]
+    arrays = [np.asarray(torch.as_tensor(one).detach().cpu().clone()) for one in tensors if one is not None]
     modes = [module.training for module in inside.modules()]
     slopes = [one.requires_grad for one in inside.parameters()]
     return arrays, [modes, slopes, random.getstate(), *LEGACY.get_state()[2:]], torch.get_rng_state().numpy()

@@ -9,6 +9,9 @@ from yzflow_watch.recording import Recording
 import yzflow as yz
 
 torch = pytest.importorskip("torch")
+
+from watched_torch import Encoder, assert_same, made, train  # noqa: E402, which needs PyTorch
+
 pytestmark = pytest.mark.slow
 
 TOKENS = np.random.default_rng(0).integers(0, 12, (40, 9))
@@ -29,107 +32,35 @@ def array(tensor):
     return tensor.detach().cpu().numpy()
 
 
-class Small(torch.nn.Module):
-    """One layer of multi-head attention of the last position, with dropout, and a decoder."""
-
-    def __init__(self, heads=2):
-        super().__init__()
-        self.embedding = torch.nn.Embedding(12, 8)
-        self.attention = torch.nn.MultiheadAttention(8, heads, dropout=0.1, batch_first=True)
-        self.decoder = torch.nn.Linear(8, 12)
-
-    def forward(self, tokens):
-        x = self.embedding(tokens)
-        mask = torch.triu(torch.ones(tokens.shape[1], tokens.shape[1], dtype=torch.bool), 1)
-        return self.decoder(self.attention(x, x, x, need_weights=False, attn_mask=mask)[0])
-
-
-def encoder():
-    layer = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
-
-    class Encoder(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.embedding = torch.nn.Embedding(12, 8)
-            self.layers = torch.nn.TransformerEncoder(layer, 2)
-            self.decoder = torch.nn.Linear(8, 12)
-
-        def forward(self, tokens):
-            return self.decoder(self.layers(self.embedding(tokens)))
-
-    return Encoder()
-
-
-def train(model, steps=12, watched=None, accumulate=1, optimizer=None, skipped=None, autocast=False):
-    """Losses and last weights of a training with dropout, followed by a recorder or not.
-
-    With ``skipped`` there is a scaler, which skips that step, as its gradient is infinite.
-    """
-    torch.manual_seed(1)
-    optimizer = optimizer or torch.optim.SGD(model.parameters(), lr=0.3)
-    rng, losses = np.random.default_rng(5), []
-    kind = next(model.parameters()).device.type
-    scaler = torch.amp.GradScaler(kind, enabled=skipped is not None)
-
-    def run():
-        for number in range(steps):
-            optimizer.zero_grad()
-            for _ in range(accumulate):
-                batch = torch.as_tensor(rng.integers(0, 12, (7, 9)))
-                with torch.autocast(kind, torch.bfloat16, enabled=autocast):
-                    loss = torch.nn.functional.cross_entropy(model(batch[:, :-1])[:, -1], batch[:, -1])
-                scaler.scale(loss * torch.inf if number == skipped else loss).backward()
-            scaler.step(optimizer)
-            scaler.update()
-            losses.append(float(loss.detach()))
-
-    if watched is None:
-        run()
-    else:
-        with watched:
-            run()
-    return losses, [array(one).copy() for one in model.parameters()]
-
-
-def small(**given):
-    torch.manual_seed(0)
-    return Small(**given)
-
-
 def test_training_is_the_same_to_the_bit_with_a_recorder():
-    alone = train(small())
-    model = small()
+    alone, model = train(made(), steps=12), made()
     recorder = yz.watch(model, TOKENS)
-    beside = train(model, watched=recorder)
-    assert alone[0] == beside[0]
-    assert all(np.array_equal(one, other) for one, other in zip(alone[1], beside[1], strict=True))
+    assert_same(alone, train(model, recorder, steps=12))
     assert model.training and recorder.recording.steps.tolist() == [0, 1, 2, 3, 4, 5, 7, 9, 12]
 
 
 @pytest.mark.parametrize("fused", [False, True])
 def test_a_step_that_a_scaler_skips_is_none(fused):
-    model = small()
+    model = made()
     recorder = yz.watch(model, TOKENS)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.1, fused=fused)
     before = array(model.decoder.bias).copy()
     with pytest.warns(UserWarning, match="no step was seen"):
-        train(model, steps=1, watched=recorder, optimizer=optimizer, skipped=0)
+        train(model, recorder, steps=1, optimizer=optimizer, skipped=0)
     assert recorder.recording.steps.tolist() == [0]
     assert np.array_equal(before, array(model.decoder.bias))
-    train(model, steps=3, watched=recorder, optimizer=optimizer, skipped=1)
+    train(model, recorder, steps=3, optimizer=optimizer, skipped=1)
     assert recorder.recording.steps.tolist() == [0, 1, 2]
 
 
 def test_mixed_precision_is_the_same_to_the_bit_and_looked_at_in_the_precision_of_the_weights():
-    alone = train(small(), autocast=True)
-    model = small()
+    alone, model = train(made(), autocast=True), made()
     recorder = yz.watch(model, TOKENS)
     with torch.autocast(next(model.parameters()).device.type, torch.bfloat16):
         seen = adapter_of(model).on(model, TOKENS[:, :-1])
     np.testing.assert_allclose(seen.attention, adapter_of(model).on(model, TOKENS[:, :-1]).attention, atol=1e-7)
-    beside = train(model, watched=recorder, autocast=True)
-    assert alone[0] == beside[0] != train(small())[0]
-    assert all(np.array_equal(one, other) for one, other in zip(alone[1], beside[1], strict=True))
+    assert_same(alone, train(model, recorder, autocast=True))
+    assert not np.array_equal(alone[0][0], train(made())[0][0])
 
 
 def test_a_callback_of_the_trainer_records_what_a_with_block_does():
@@ -139,26 +70,26 @@ def test_a_callback_of_the_trainer_records_what_a_with_block_does():
     from transformers.trainer_callback import CallbackHandler
 
     def recorded(by_callback):
-        model = small()
+        model = made()
         recorder = yz.watch(model, TOKENS)
         if not by_callback:
-            return train(model, watched=recorder), recorder
+            return train(model, recorder), recorder
         handler = CallbackHandler([recorder.callback()], model, None, None, None)
         events = (TrainingArguments.__new__(TrainingArguments), TrainerState(), TrainerControl())
         handler.on_train_begin(*events)  # of a training that never ends
         handler.on_train_begin(*events)
-        losses = train(model)
+        left = train(model)
         handler.on_train_end(*events)
         assert not recorder._training.followed
-        return losses, recorder
+        return left, recorder
 
     (first, one), (second, other) = recorded(False), recorded(True)
-    assert first[0] == second[0]
+    assert_same(first, second)
     assert one.recording.dataset.identical(other.recording.dataset)
 
 
 def test_a_loop_that_counts_twice_is_refused():
-    recorder = yz.watch(small(), TOKENS)
+    recorder = yz.watch(made(), TOKENS)
     with pytest.warns(UserWarning, match="no step was seen"), recorder:
         with pytest.raises(RuntimeError, match="do not call `step` there"):
             recorder.step()
@@ -209,11 +140,11 @@ def test_matrices_of_gpt_neox_give_its_queries_and_keys():
 
 
 def test_parts_are_added_to_those_of_a_known_kind():
-    facts = yz.watch(encoder(), TOKENS, parts=["gates", "LayerNorm"]).recording.facts
+    facts = yz.watch(made(Encoder), TOKENS, parts=["gates", "LayerNorm"]).recording.facts
     assert facts["parts"] == ["a residual link", "LayerNorm", "a feed-forward part", "gates"]
-    assert yz.watch(small(), TOKENS, parts=["gates"]).recording.facts["parts"] == ["gates"]
+    assert yz.watch(made(), TOKENS, parts=["gates"]).recording.facts["parts"] == ["gates"]
     with pytest.raises(ValueError, match="`parts` must be words"):
-        yz.watch(small(), TOKENS, parts=[1])
+        yz.watch(made(), TOKENS, parts=[1])
 
 
 def test_the_example_runs_and_reports_what_was_stored(tmp_path, capsys):
