@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
+from itertools import compress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,6 +30,7 @@ _COLUMNS = (
     "disagreement",
     "of",
 )
+_ON_THE_PAGE = {"task", "ours (s)", "peer", "peer (s)", "ratio", "range (processors)", "disagreement"}
 _WIDTHS = (50, 8, 10, 42, 10, 9, 19, 9, 15, 22, 0)
 # How far beyond its range a ratio is still inside: medians of one run in turn scatter by less.
 _SLACK = 1.25
@@ -113,7 +115,9 @@ def markdown(data: Sequence[Mapping[str, Any]]) -> str:
         own += [row["benchmark"]] if row["benchmark"] not in own else []
     away = [_elsewhere(row) for row in data]
     cells = (_cells(row, own) for (_, row), own in zip(_shown(data), away, strict=True))
-    lines = ["| " + " | ".join(cells).rstrip() + " |" for cells in (_COLUMNS, ("---",) * len(_COLUMNS), *cells)]
+    shown = [column in _ON_THE_PAGE for column in _COLUMNS]
+    rows = (compress(row, shown) for row in (_COLUMNS, ("---",) * len(_COLUMNS), *cells))
+    lines = ["| " + " | ".join(row) + " |" for row in rows]
     for where, names in places.items():
         only = f" ({', '.join(names)})" if len(places) > 1 else ""
         lines += ["", f"Measured on{only}: {where}."]

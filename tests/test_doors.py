@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from driving import ROOT
 
-PAGE = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "tests" / "doors.md").read_text(encoding="utf-8")
 # The full name that a name stands for -> the kind of door.
 DOORS = [
     (

@@ -31,12 +31,12 @@ _ONE: dict[type[Erratum], str] = {
 _INTRODUCTION = """# Errata
 
 Errors that we found in the three papers. *False as printed* is false for the settings that the paper is about. *Refuted
-in part* is false in a part of them, or in one clause. A *slip* is a sign, an index or a factor that the proof or the rest
-of the paper has right. *Remarks* are no errors: what a statement leaves open or takes as understood; they stand on the
-pages of the statements, to which the titles link, with assumptions, proofs and all numbers.
+in part* is false in a part of them, or in one clause. A *slip* is a sign, an index or a factor that the proof or the
+rest of the paper has right. *Remarks* are no errors: what a statement leaves open or takes as understood; they stand on
+the pages of the statements, to which the titles link, with assumptions, proofs and all numbers.
 
 *Printed* is what our copy has; *Sparse averaging* is quoted from the slides of its talk. An entry that is unfair to a
-paper is an error of ours: please tell us. Made by `python docs/writers/errata_page.py` from the register (`theory.statements`).
+paper is an error of ours: please tell us. Made by `python docs/writers/errata_page.py` from the register.
 """
 
 

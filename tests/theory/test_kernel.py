@@ -130,10 +130,14 @@ def test_check_and_pages_show_theorems_with_hypotheses_and_errata_name_them():
     assert "Not checked" not in page
     assert "Not checked</strong> by a kernel, or not all of it: the whole" in section.section(SIGNAL)
     assert section.section(replace(LEMMA_4, number="Lemma 40")) == ""
-    refuted = "Refuted in Coq, under the hypotheses that stand on its page: `scan_and_snap/Visits.lemma11_as_printed_is_"
+    refuted = (
+        "Refuted in Coq, under the hypotheses that stand on its page: `scan_and_snap/Visits.lemma11_as_printed_is_"
+    )
     assert refuted in errata_page([LEMMA_11])
     (negation,) = LEMMA_11.negations
-    assert negation.hypotheses in " ".join(StatementVerdict(LEMMA_11, report(LEMMA_11), True, 0).text(verbose=True).split())
+    assert negation.hypotheses in " ".join(
+        StatementVerdict(LEMMA_11, report(LEMMA_11), True, 0).text(verbose=True).split()
+    )
 
 
 def test_a_formula_stands_beside_the_printed_one_with_its_definitions():

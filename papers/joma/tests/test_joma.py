@@ -27,7 +27,14 @@ from yzflow.testing import check_paper
 PUBLIC = {
     *("yzflow", "yzflow.paper", "yzflow.testing", "yzflow.figures.registry", "yzflow.figures.style"),
     *("yzflow.sweeps.runs", "yzflow.pages.live", "yzflow.audits.options", "yzflow_watch.rivals", "dynamics"),
-    *("theory.statements", "theory.symbolic", "theory.symbolic.indexed", "theory.trust", "theory.values", "yzflow_enclose"),
+    *(
+        "theory.statements",
+        "theory.symbolic",
+        "theory.symbolic.indexed",
+        "theory.trust",
+        "theory.values",
+        "yzflow_enclose",
+    ),
 }
 
 
