@@ -214,5 +214,26 @@ yzflow.widgets = (() => {
     };
   }
 
-  return { byId, element, short, brief, slider, choices, select, checkbox, readouts, plot, sample, symbols, lengthOf, later, rich };
+  // A Play button that moves a clock from 0 to 100; `isOn` tells whether it plays.
+  function player(id, clock, draw) {
+    const button = byId(id);
+    let timer = null;
+    function play(on) {
+      clearInterval(timer);
+      timer = on ? setInterval(() => {
+        clock().set(Math.min(100, clock().value + 1));
+        draw();
+        if (clock().value >= 100) play(false);
+      }, 80) : null;
+      button.textContent = on ? "Pause" : "Play";
+      button.setAttribute("aria-pressed", String(on));
+    }
+    button.addEventListener("click", () => {
+      if (timer === null && clock().value >= 100) clock().set(0);
+      play(timer === null);
+    });
+    return { isOn: () => timer !== null };
+  }
+
+  return { byId, element, short, brief, slider, choices, select, checkbox, readouts, plot, sample, symbols, lengthOf, later, player, rich };
 })();

@@ -26,7 +26,7 @@ yzflow.panels.own = ({ presets, limits }) => {
 
   let computed;
   let bench;
-  let timer = null;
+  const player = w.player("own-play", () => clock, () => drawNow());
   const update = () => bench.draw();
   const table = yzflow.classTable(w.byId("own-table"), { id: "own", limits, changed: update, say: (text) => { w.byId("own-wrong").textContent = text; } });
   const select = w.element("select", { id: "own-shown", "aria-label": "class shown" });
@@ -155,7 +155,7 @@ yzflow.panels.own = ({ presets, limits }) => {
   function drawNow() {
     const { tokens, rows, n, times, flow } = computed;
     const i = Math.min(Math.round((clock.value / 100) * (times.length - 1)), last());
-    const playing = timer !== null || (clock.value > 0 && clock.value < 100);
+    const playing = player.isOn() || (clock.value > 0 && clock.value < 100);
     for (const plot of [plots.share, plots.right]) plot.now(Math.max(times[i], computed.first), playing);
     label.textContent = `time t = ${w.brief(times[i])} steps`;
     const x = (list, letters) => ({ label: "", min: -0.6, max: list.length - 0.4, ticks: list.map((l, at) => ({ at, text: clip(tokens[l], letters) })), slanted: true });
@@ -175,22 +175,6 @@ yzflow.panels.own = ({ presets, limits }) => {
     plots.all.text("Dark: no attention; bright: all of it. Blank: a token that does not occur in the class.");
     plots.all.table(`Share of attention at t = ${w.short(times[i])}`, ["class", ...tokens], rows.map(({ name }, k) => [name, ...tokens.map((_, l) => flow[i].attention[k][l])]));
   }
-
-  const button = w.byId("own-play");
-  function play(on) {
-    clearInterval(timer);
-    timer = on ? setInterval(() => {
-      clock.set(Math.min(100, clock.value + 1));
-      drawNow();
-      if (clock.value >= 100) play(false);
-    }, 80) : null;
-    button.textContent = on ? "Pause" : "Play";
-    button.setAttribute("aria-pressed", String(on));
-  }
-  button.addEventListener("click", () => {
-    if (timer === null && clock.value >= 100) clock.set(0);
-    play(timer === null);
-  });
 
   function python() {
     const { tokens, rows, further, given, training, end, level, n } = computed;

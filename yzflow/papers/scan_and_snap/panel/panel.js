@@ -30,7 +30,7 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
 
   let computed;
   let bench;
-  let timer = null;
+  const player = w.player("play", () => clock, () => drawNow());
   const update = () => bench.draw();
   const done = Object.fromEntries(Object.keys(LEVELS).map((value) => [value, w.element("output", { id: `done-${value}`, class: "done" })]));
   const options = Object.entries(LEVELS).map(([value, { label, color }]) => ({ value, label, before: [swatch(color, "solid", 5)], after: [done[value]] }));
@@ -331,7 +331,7 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
     const index = Math.round((clock.value / 100) * (chosen.times.length - 1));
     const time = chosen.times[index];
     const now = chosen.shares[index] || TOKENS.map(() => NaN);
-    const playing = timer !== null || (clock.value > 0 && clock.value < 100);
+    const playing = player.isOn() || (clock.value > 0 && clock.value < 100);
     for (const plot of timed) plot.now(Math.max(time, computed.first), playing);
     const part = Number.isFinite(fastest()) ? (time < fastest() ? ": scanning" : ": snapping") : "";
     label.textContent = `time t = ${w.brief(time)} steps${clock.value > 0 ? part : ""}`;
@@ -351,22 +351,6 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
     plots.now.text(`c is the common token, 1 to 5 are the distinct ones. At t = ${w.brief(chosen.times[index])}: ${TOKENS.map((name, i) => `${name} ${w.brief(now[i])}`).join(", ")}.`);
     plots.now.table(`Share of attention at t = ${w.short(chosen.times[index])}, ${nameOf(how)}`, ["token", "share"], TOKENS.map((name, i) => [name, now[i]]));
   }
-
-  const button = w.byId("play");
-  function play(on) {
-    clearInterval(timer);
-    timer = on ? setInterval(() => {
-      clock.set(Math.min(100, clock.value + 1));
-      drawNow();
-      if (clock.value >= 100) play(false);
-    }, 80) : null;
-    button.textContent = on ? "Pause" : "Play";
-    button.setAttribute("aria-pressed", String(on));
-  }
-  button.addEventListener("click", () => {
-    if (timer === null && clock.value >= 100) clock.set(0);
-    play(timer === null);
-  });
 
   function python() {
     const { setting, how, c0 } = computed;
