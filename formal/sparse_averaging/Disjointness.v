@@ -279,6 +279,31 @@ Proof.
   - intros n I. apply in_map_iff in I. destruct I as [a [<- I]]. apply in_seq. pose proof (Few a (A a I)). lia.
 Qed.
 
+(** @statement Sparse averaging: Match3, one layer
+    @clause a message of (N - 1)/2 bits
+    @kind clause
+    @hypotheses any n; Alice sends one of K messages, from which and from his own set Bob tells whether both sets meet
+    @formula K >= 2^n
+    @note n = (N - 1)/2 in the reduction. No rank is needed, for Alice alone sends. *)
+Theorem messages_that_decide :
+  forall n K (message : list bool -> nat) (decides : nat -> list bool -> bool),
+  (forall a, List.length a = n -> (message a < K)%nat) ->
+  (forall a b, List.length a = n -> List.length b = n -> decides (message a) b = meet a b) ->
+  (2 ^ n <= K)%nat.
+Proof.
+  intros n K message decides Few Right. destruct (sets_are_all n) as [L [D A]].
+  assert (Inj : forall a a', List.length a = n -> List.length a' = n -> message a = message a' -> a = a').
+  { intros a a' La La' E. destruct (list_eq_dec Bool.bool_dec a a') as [|N]; [assumption|exfalso].
+    destruct (sets_told_apart a a' ltac:(congruence) N) as [b [Lb M]]. rewrite La in Lb.
+    apply M. rewrite <- (Right a b La Lb), <- (Right a' b La' Lb). now rewrite E. }
+  rewrite <- L, <- (map_length message (sets n)), <- (seq_length K 0). apply NoDup_incl_length.
+  - clear L. induction D as [|a l I D IH]; simpl; [constructor|]. constructor.
+    + intro J. apply in_map_iff in J. destruct J as [b [E J]]. apply I.
+      rewrite (Inj a b); [exact J|apply A; now left|apply A; now right|now symmetry].
+    + apply IH. intros b J. apply A. now right.
+  - intros k I. apply in_map_iff in I. destruct I as [a [<- I]]. apply in_seq. pose proof (Few a (A a I)). lia.
+Qed.
+
 (** A deterministic protocol: whoever's turn it is sends a bit of what she or he holds; at the end both know the answer. *)
 Inductive protocol : Type :=
   | Answer (says : bool)

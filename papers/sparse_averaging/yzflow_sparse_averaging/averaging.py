@@ -7,6 +7,14 @@ Source: Sanford, Hsu, Telgarsky, "Representational Strengths and Limitations of 
 from yzflow_sparse_averaging.attention_only import attention_only_transformer
 from yzflow_sparse_averaging.circuits import Circuit, circuit_transformer, match3_circuit
 from yzflow_sparse_averaging.constructed_units import moment_curve_unit, random_keys_unit
+from yzflow_sparse_averaging.faces import (
+    LostSet,
+    every_set_keys,
+    every_set_query,
+    least_dimension,
+    least_error_of_sets,
+    lost_set,
+)
 from yzflow_sparse_averaging.groups import match3_groups
 from yzflow_sparse_averaging.keys import (
     Certificate,
@@ -28,7 +36,13 @@ from yzflow_sparse_averaging.matching import (
     match3_tensor,
 )
 from yzflow_sparse_averaging.moments import MomentCurve, is_face, moment_curve, no_face_witness
-from yzflow_sparse_averaging.other_architectures import Collision, best_first_layer, collision, collision_error
+from yzflow_sparse_averaging.other_architectures import (
+    Collision,
+    ball_error,
+    best_first_layer,
+    collision,
+    collision_error,
+)
 from yzflow_sparse_averaging.power_sums import AveragingLayer, match3_power_sums
 from yzflow_sparse_averaging.precision import error_parts, rounded_query, smallest_bits, sufficient_bits
 from yzflow_sparse_averaging.protocols import (
@@ -64,6 +78,7 @@ __all__ = [
     "Collision",
     "IndexRun",
     "Infeasible",
+    "LostSet",
     "MatchTransformer",
     "MatchUnit",
     "MomentCurve",
@@ -72,6 +87,7 @@ __all__ = [
     "Size",
     "angle_gap",
     "attention_only_transformer",
+    "ball_error",
     "best_first_layer",
     "bit_strings",
     "certificate",
@@ -83,10 +99,15 @@ __all__ = [
     "disjointness_residues",
     "error_bound",
     "error_parts",
+    "every_set_keys",
+    "every_set_query",
     "exact_rank",
     "feasible_triples",
     "guaranteed_dimension",
     "is_face",
+    "least_dimension",
+    "least_error_of_sets",
+    "lost_set",
     "match2",
     "match3_bigram",
     "match3_circuit",

@@ -44,8 +44,7 @@ def collision_error(n_tokens: int, q: int, *, width: int, value_dimension: int =
     r"""Least error of networks with a first layer of width k, over all weights.
 
     Over all z in the cube, entries from -1 to 1, the error is the largest difference of an entry. `sparse_average`
-    takes z from the unit ball. There, errors by Euclidean norm, it is an upper bound of the least error, which a layer
-    attains or falls below that reads the same combinations of tokens in each coordinate; how far below is open.
+    takes z from the unit ball: `ball_error` has what is known there.
 
     With r = ceil(N - k/d') the numbers that some coordinate lacks and m = min(q, N - q), it is for every q < N and
     d' <= k < N d'
@@ -85,6 +84,40 @@ def collision_error(n_tokens: int, q: int, *, width: int, value_dimension: int =
     if lacking % 2 == 0 or lacking > 2 * most:
         return min(most, lacking / 2) / q
     return (lacking + 1 / (2 * q - lacking)) / (2 * q)
+
+
+def ball_error(n_tokens: int, q: int, *, width: int, value_dimension: int = 1) -> tuple[float, float]:
+    r"""Bounds of the least error of networks with a first layer of width k, for values in the unit ball of R^d'.
+
+    Errors by Euclidean norm. Both are equal, and the least error known, for d' = 1, q = 1, q = N - 1, k >= d'(N - 1),
+    or k < d'. Elsewhere the lower one is the largest of `collision_error` over sqrt(d'), 1/(2q - 1), and the error of
+    one number a token at width k; the upper one is that at the width k/d', rounded down, by a layer that reads the same
+    combinations of tokens in each coordinate (`yzflow_sparse_averaging.proofs.unit_ball`).
+
+    Parameters
+    ----------
+    n_tokens, q, width, value_dimension : int
+        As in `collision_error`.
+
+    Returns
+    -------
+    low, high : float
+
+    Examples
+    --------
+    >>> ball_error(3, 2, width=3, value_dimension=2)
+    (0.5, 0.5)
+    """
+    cube = collision_error(n_tokens, q, width=width, value_dimension=value_dimension)
+    if cube in (0.0, 1.0) and (width < value_dimension or cube == 0):
+        return cube, cube
+    high = collision_error(n_tokens, q, width=width // value_dimension)
+    low = max(cube / value_dimension**0.5, 1 / (2 * q - 1))
+    if width < n_tokens:
+        low = max(low, collision_error(n_tokens, q, width=width))
+    if q == n_tokens - 1 and width < value_dimension * (n_tokens - 1):
+        low = max(low, 1 / q)
+    return min(low, high), high
 
 
 def _lacking(n_tokens: int, width: int, value_dimension: int) -> int:

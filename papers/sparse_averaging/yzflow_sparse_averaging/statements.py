@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from theory.statements import Source
-from yzflow_sparse_averaging._register import averaging, matching, strict
+from yzflow_sparse_averaging._register import averaging, ball, faces, matching, strict
 from yzflow_sparse_averaging._register.common import LEVELS
 
 __all__ = ["LEVELS", "NOT_EXAMINED", "SOURCE", "STATEMENTS"]
@@ -15,4 +15,4 @@ NOT_EXAMINED = (
     " that others quote, and formulas stand here as in the slides."
 )
 
-STATEMENTS = (*averaging.STATEMENTS, *matching.STATEMENTS, *strict.STATEMENTS)
+STATEMENTS = (*averaging.STATEMENTS, *faces.STATEMENTS, *ball.STATEMENTS, *matching.STATEMENTS, *strict.STATEMENTS)

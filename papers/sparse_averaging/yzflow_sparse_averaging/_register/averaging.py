@@ -160,7 +160,8 @@ STATEMENTS = (
             Remark(
                 'The slides\' "iff m >~ q" is this with Theorem 2, up to logarithms: for numbers of p bits m >= (q/p -'
                 " d')/2 is needed, for any N >= 2q + 1; m of order q log(N/q) is enough for all sets at once, proved"
-                " with exact numbers and run with O(log N) bits."
+                " with exact numbers and run with O(log N) bits. With exact numbers the constant is known (Dimension"
+                " for all sets)."
             ),
         ),
         clauses=(
@@ -224,8 +225,8 @@ STATEMENTS = (
     statement(
         "Fully connected",
         "First layers must be wide",
-        "Values are from the cube, and an error is the largest of an entry; how small it can be in the unit ball is"
-        " open. A first layer of width k that lacks a share 1 - k/(N d') of the values gives some input an error of"
+        "Values are from the cube, and an error is the largest of an entry; the unit ball has a statement of its own."
+        " A first layer of width k that lacks a share 1 - k/(N d') of the values gives some input an error of"
         " that share or more, for every q <= N/2: one half at half the width. Errors below eps < 1 so take a width"
         f" above (1 - eps) N d'. For these q the least error is one at widths below {_ONE_BELOW}, and for no others."
         " The least error of a width, over all first layers, is known exactly for every q, N and d'. The sets may be"

@@ -11,7 +11,6 @@ from theory.symbolic.printing import tex
 from yzflow_sparse_averaging.proofs import disjointness
 
 EXACT = LEVELS = ("closed form",)  # nothing is trained
-LOG_RANK = "that a protocol sends at least log2 of the rank in bits, which is quoted"
 
 
 def given(text: str) -> Assumption:

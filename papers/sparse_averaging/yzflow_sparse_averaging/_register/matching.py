@@ -17,14 +17,22 @@ from theory.values import value
 from yzflow_sparse_averaging import measures as checks
 from yzflow_sparse_averaging._register.common import (
     BETWEEN,
-    LOG_RANK,
     MAPS,
     check,
     given,
-    rank_of_disjointness,
+    proof_of_rank,
     statement,
 )
-from yzflow_sparse_averaging.proofs import assisted, groups, match2, match3, sorted_groups, transform
+from yzflow_sparse_averaging.proofs import (
+    assisted,
+    disjointness,
+    groups,
+    match2,
+    match3,
+    sorted_groups,
+    transform,
+    triples,
+)
 from yzflow_sparse_averaging.sizes import below_bound
 
 _POSITIONS = given("tokens know their positions")
@@ -92,9 +100,9 @@ STATEMENTS = (
         "Match3, one layer",
         "Triples cost one layer N dimensions",
         "One layer of H heads, with maps of any size before and after it, decides disjointness of (N - 1)/2 bits if it"
-        " computes Match3. The proof shown is that of the rank of disjointness only; the reduction is run on one"
-        " layer.",
+        " computes Match3: a head's output in the first row takes m + 1 numbers from Alice.",
         r"mH = \Omega\left(\frac{N}{\log N}\right)",
+        corrected=rf"{tex(triples.sent_bits, 'H', 'm', 'p')} \ge \frac{{N - 1}}{{2}}",
         assumptions=(_PAIRS, BETWEEN, given("what is sent has p bits a number, O(log N) on the slides")),
         errata=(
             Remark(
@@ -103,15 +111,20 @@ STATEMENTS = (
             ),
         ),
         clauses=(
-            rank_of_disjointness("n"),
+            Clause(
+                "a triple vanishes for sets that meet, and for no others",
+                prove=part(triples.derive, "pairs", sizes=triples.SIZES),
+            ),
+            Clause(
+                "a message of (N - 1)/2 bits",
+                r"\text{messages} \ge 2^{(N-1)/2}",
+                prove=proof_of_rank(disjointness.TOLD_APART),
+            ),
             Clause(
                 "a layer gives a protocol",
+                rf"{tex(triples.sent_bits, 'H', 'm', 'p')} \ge \frac{{N - 1}}{{2}}",
+                prove=part(triples.derive, "split", prose=(triples.TOKENS, triples.SENT)),
                 checks=check("wrong answers over all pairs, one layer of m = M", checks.match3_protocol, needed=True),
-                argued=(
-                    LOG_RANK,
-                    "that -1 + s + t vanishes mod M only for the two members of a pair, at every n and M",
-                    "that every layer, not only the one that is run, gives such a protocol",
-                ),
             ),
         ),
     ),
