@@ -11,6 +11,7 @@ from yzflow_sparse_averaging import (
     averaging,
     circuits,
     constructed_units,
+    faces,
     groups,
     instances,
     keys,
@@ -34,7 +35,8 @@ from dynamics.support import netcdf
 
 # Modules whose names are no calls for users: proofs and checks, and what the engines ask of a paper.
 INNER = re.compile(
-    r"\._|\.(proofs|measures|measures_strict|statements|values|settings|constructions|views|panel|questions|kinds)\b"
+    r"\._|\.(proofs|measures|measures_strict|measures_faces|measures_ball|statements|values|settings|constructions|views|"
+    r"panel|questions|kinds)\b"
 )
 LIMITS = {"yzflow_sparse_averaging.instances._MOST_CASES": 2**16}
 # Arguments that are functions: what those raise is not ours.
@@ -45,6 +47,7 @@ EXEMPT = {
         "power_sums.AveragingLayer",
         "matching.MatchTransformer",
         "matching.MatchUnit",
+        "faces.LostSet",
         "other_architectures.Collision",
         "protocols.ProtocolRun",
         "recurrent.IndexRun",
@@ -201,6 +204,11 @@ def _keys():
         "moments.MomentCurve.temperature": (curve.temperature, dict(error=0.1)),
         "moments.MomentCurve.attention": (curve.attention, dict(subset=[0, 2], error=0.1)),
         "moments.moment_curve": (moments.moment_curve, dict(n_tokens=5, q=2)),
+        "faces.every_set_keys": (faces.every_set_keys, dict(n_tokens=6, q=2)),
+        "faces.every_set_query": (faces.every_set_query, dict(n_tokens=6, q=2, subset=[1, 3])),
+        "faces.least_dimension": (faces.least_dimension, dict(n_tokens=6, q=2)),
+        "faces.least_error_of_sets": (faces.least_error_of_sets, dict(share=0.7, q=2)),
+        "faces.lost_set": (faces.lost_set, dict(keys=np.arange(12.0).reshape(6, 2) % 5, q=2)),
         "moments.is_face": (moments.is_face, dict(subset=[1, 3], n_tokens=6, dimension=4)),
         "moments.no_face_witness": (moments.no_face_witness, dict(subset=[1, 3], n_tokens=6)),
         "precision.error_parts": (precision.error_parts, dict(attention=[0.5, 0.5], subset=[0])),
@@ -216,6 +224,8 @@ def _bounds():
     rng = partial(np.random.default_rng, 0)
     memory = recurrent.memory_network(3, 1)
     return {
+        "other_architectures.ball_error": (other_architectures.ball_error, dict(
+            n_tokens=4, q=2, width=3, value_dimension=2)),
         "other_architectures.best_first_layer": (other_architectures.best_first_layer, dict(
             n_tokens=4, q=1, width=2, value_dimension=1)),
         "other_architectures.collision": (other_architectures.collision, dict(

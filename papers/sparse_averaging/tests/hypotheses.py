@@ -27,6 +27,12 @@ GIVEN = [
 ]
 
 NOT_GIVEN = [
+    ("Dimension for all sets", "which q", ASSUMED, "q < N"),
+    ("Dimension for all sets", "which q, for errors", ASSUMED, "q <= N/2"),
+    ("Dimension for all sets", "which numbers", ASSUMED, "real numbers, of infinitely many bits"),
+    ("Dimension for all sets", "which keys", ASSUMED, "do not depend on the set that is asked for"),
+    ("Fully connected, unit ball", "which q", ASSUMED, "q < N"),
+    ("Fully connected, unit ball", "which values and errors", ASSUMED, "values in the unit ball"),
     ("Theorem 2", "which keys", ASSUMED, "keys of independent fair signs over sqrt(m); it fails with probability p"),
     ("Theorem 2", "which q, for all sets", ASSUMED, "2q <= N"),
     ("Theorem 2", "units have maps before them", ASSUMED, "queries, keys and values are maps of a token of any size"),

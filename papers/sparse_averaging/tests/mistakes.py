@@ -5,6 +5,7 @@ from yzflow_sparse_averaging.proofs import (
     all_sets,
     assisted,
     disjointness,
+    faces,
     fully_connected,
     groups,
     linear_query,
@@ -15,6 +16,8 @@ from yzflow_sparse_averaging.proofs import (
     sorted_groups,
     strict,
     transform,
+    triples,
+    unit_ball,
 )
 
 MISTAKES = {
@@ -233,4 +236,32 @@ MISTAKES = {
     "moments: one member left out": (moments,
         {"functional": lambda t, members: moments.functional(t, members[:-1] or members)}, "equal scores"),
     "moments: weights without signs": (moments, {"radon_weight": lambda q, k: sp.binomial(2 * q, k)}, "dependency"),
+    "faces: one dimension fewer": (faces, {"dimension": lambda n, q: sp.Min(2 * q - 1, n - 1)}, "enough: the curve"),
+    "faces: as many dimensions as tokens": (faces, {"dimension": lambda n, q: sp.Min(2 * q, n)}, "enough: a simplex"),
+    "faces: a side as large as both": (faces, {"fewer": lambda points: points}, "sides: the fewer"),
+    "faces: a side of a third": (faces, {"fewer": lambda points: points / 3}, "sides: a bound that"),
+    "faces: all weight off the set": (faces, {"share_off": lambda n, q: sp.Integer(1)}, "share: at most N - 1"),
+    "faces: half of the share": (
+        faces,
+        {"share_off": lambda n, q: (n - q) / (2 * (n - 1))},
+        "share: above one half",
+    ),
+    "faces: 1/q for half a share": (faces, {"forced_error": lambda q: 1 / q}, "error: a share of one half"),
+    "faces: 2/q far away": (faces, {"far_error": lambda q: 2 / q}, "error: the whole share"),
+    "triples: -1 - v": (triples, {"partner": lambda v: -1 - v}, "pairs: both members"),
+    "triples: -1 with its own partner": (triples, {"pairs": lambda m, odd: (m - odd) / 2}, "pairs: counted"),
+    "triples: means alone": (triples, {"joined": lambda a, s, b, t: (a + b) / 2}, "split: a head in two"),
+    "triples: no sum is sent": (triples, {"sent_bits": lambda h, m, p: h * m * p}, "split: numbers"),
+    "unit ball: 1/q for one token": (unit_ball, {"smallest": lambda q: 1 / q}, "one token: the least error"),
+    "unit ball: a width of d' fewer": (
+        unit_ball,
+        {"narrowest": lambda n, d: d * (n - 2)},
+        "one token: from this width",
+    ),
+    "unit ball: 1/(q + 1) for all but one": (
+        unit_ball,
+        {"all_but_one": lambda q: 1 / (q + 1)},
+        "all but one: the error",
+    ),
+    "unit ball: the cube itself": (unit_ball, {"shrunk": lambda d: sp.Integer(1)}, "bounds: a corner"),
 }  # fmt: skip

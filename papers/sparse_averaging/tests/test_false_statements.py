@@ -11,7 +11,7 @@ import math
 import numpy as np
 import pytest
 from proving import first_quick
-from yzflow_sparse_averaging import averaging, measures, measures_strict, sorted_groups
+from yzflow_sparse_averaging import averaging, measures, measures_ball, measures_strict, sorted_groups
 from yzflow_sparse_averaging import instances as tasks
 from yzflow_sparse_averaging.proofs import fully_connected, moments
 from yzflow_sparse_averaging.proofs import groups as proofs_of_groups
@@ -153,6 +153,12 @@ def without_values(right):
 
 # Statement, or statement and clause, and what is false: module, name, wrapper. The corrected form is asked where there
 # is one.
+def moved(lost, n):
+    """A random set in place of the one that is lost."""
+    subset = np.sort(np.random.default_rng(5).permutation(n)[: lost.subset.size])
+    return dataclasses.replace(lost, subset=subset)
+
+
 CHECKS = {
     "Theorem 2: random attention": ("Theorem 2", measures, "attention_weights", noise),
     "Theorem 2: queries that do not look at y": ("Theorem 2", averaging, "certificate",
@@ -377,6 +383,36 @@ CHECKS = {
         lambda right: lambda n, q, slots=None: right(n, q)),
     "Recurrent: the network with a bit less": ("Recurrent", averaging, "memory_network",
         lambda right: lambda n, q, slots=None: right(n, q, slots=n - 2)),
+    "Dimension for all sets: random keys": (
+        "Dimension for all sets",
+        averaging,
+        "every_set_keys",
+        lambda right: lambda n, q: np.random.default_rng(5).integers(-9, 10, right(n, q).shape),
+    ),
+    "Dimension for all sets: another set is lost": (
+        "Dimension for all sets",
+        averaging,
+        "lost_set",
+        lambda right: lambda keys, q: moved(right(keys, q), len(keys)),
+    ),
+    "Dimension for all sets, errors: a random set": (
+        ("Dimension for all sets", "errors in fewer dimensions"),
+        averaging,
+        "lost_set",
+        lambda right: lambda keys, q: moved(right(keys, q), len(keys)),
+    ),
+    "Fully connected, unit ball: random tokens, a tenth as large": (
+        ("Fully connected, unit ball", "errors of order 1/q"),
+        measures_ball,
+        "largest_average",
+        lambda right: lambda points, q: right(points, q) / 10,
+    ),
+    "Fully connected, unit ball: random averages": (
+        ("Fully connected, unit ball", "all tokens but one"),
+        measures_ball,
+        "largest_average",
+        lambda right: lambda points, q: float(np.random.default_rng(5).uniform(0, 0.1)),
+    ),
 }  # fmt: skip
 
 

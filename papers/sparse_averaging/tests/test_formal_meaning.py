@@ -9,7 +9,7 @@ import math
 import numpy as np
 import pytest
 from meaning import SEEDS, evaluates
-from yzflow_sparse_averaging import matching, protocols
+from yzflow_sparse_averaging import faces, matching, protocols
 from yzflow_sparse_averaging.instances import match2, match3
 
 
@@ -177,3 +177,33 @@ def test_no_two_pairs_of_a_set_and_its_complement_share_a_rectangle(n):
     assert disjoint[order, pairs].all()
     both = disjoint[np.ix_(order, pairs)] * disjoint[np.ix_(order, pairs)].T
     np.testing.assert_array_equal(both, np.eye(2**n))
+
+
+@evaluates("dimension_for_all_sets")
+@pytest.mark.parametrize("seed", SEEDS)
+def test_dimension_for_all_sets(seed):
+    rng = np.random.default_rng(seed)
+    for n in range(2, 7):
+        for q in range(1, n):
+            least = min(2 * q, n - 1)
+            keys = faces.every_set_keys(n, q)
+            assert keys.shape == (n, least) and least == faces.least_dimension(n, q)
+            for subset in itertools.combinations(range(n), q):
+                scores = [int(score) for score in keys @ faces.every_set_query(n, q, list(subset))]
+                top = scores[subset[0]]
+                assert all(scores[i] == top if i in subset else scores[i] < top for i in range(n))
+            if least > 1:
+                lost = faces.lost_set(rng.integers(-5, 6, (n, least - 1)), q)
+                assert len(lost.subset) == q and set(lost.inside) <= set(lost.subset) and lost.share > 0
+
+
+@evaluates("messages_that_decide")
+@pytest.mark.parametrize("n", [1, 2])
+def test_messages_that_decide(n):
+    strings = protocols.bit_strings(n)
+    meets = (strings @ strings.T > 0).astype(int)
+    fits = [
+        all(len({tuple(meets[a]) for a in range(2**n) if message[a] == sent}) <= 1 for sent in set(message))
+        for message in itertools.product(range(2**n - 1), repeat=2**n)
+    ]
+    assert not any(fits) and len({tuple(row) for row in meets}) == 2**n

@@ -92,8 +92,8 @@ def derive(
             r"Let $m < \min(2q, N-1)$. Of $m + 2$ keys some weights with $\sum_i c_i = 0$ have $\sum_i c_iu_i = 0$."
             r" Divided by the sum of those above zero they are two convex combinations of one point. One of them has at"
             r" most $(m+2)/2 < q + 1$ tokens: q at most. A set y of q tokens has them and not all of the others.",
-            r"Any query has the same mean score over both. If scores are $c$ on y and at most $c - g$ off it, the second"
-            r" mean is at most $c - bg$, with $b > 0$ the weight off y: $g \le 0$. So y has no query.",
+            r"Any query has the same mean score over both. If scores are $c$ on y and at most $c - g$ off it, the"
+            r" second mean is at most $c - bg$, with $b > 0$ the weight off y: $g \le 0$. So y has no query.",
             r"y is filled up with tokens of neither side first, then with those of least weight:"
             r" $b \ge \frac{N-q}{N-1}$, above one half for $q \le N/2$; and $b = 1$ for $N \ge 3q$.",
             r"Attention within $\epsilon$ of $1_y/q$ has entries of at least $(1-x)/q$ and at most $(1+x)/q$ on y, and"
