@@ -10,6 +10,7 @@ from yzflow_bounded_dyck.proofs import (
     link,
     lottery,
     outputs,
+    pruning_lemmas,
     silence,
     smoothing,
     stack,
@@ -302,6 +303,38 @@ MISTAKES = {
         lottery,
         {"composed": lambda constant, error, own: error + own},
         "composition",
+    ),
+    "pruning lemmas: a half each": (pruning_lemmas, {"shares": lambda e: (e / 2, e / 2)}, "two pairs"),
+    "pruning lemmas: half of softmax's bound": (
+        pruning_lemmas,
+        {"softmax_change": lambda e: sp.tanh(e / 2)},
+        "softmax: from the spread",
+    ),
+    "pruning lemmas: e itself as softmax's bound": (
+        pruning_lemmas,
+        {"softmax_change": lambda e: e},
+        "softmax: from the spread",
+    ),
+    "pruning lemmas: the radius for the diameter": (
+        pruning_lemmas,
+        {"mixture_change": lambda e, t, d: e + t * d / 4},
+        "mixture",
+    ),
+    "pruning lemmas: one side of the logits moves": (
+        pruning_lemmas,
+        {"attention_lipschitz": lambda v, b, r, c, link: v * (1 + b * r**2) / c + link},
+        "attention: rate",
+    ),
+    "pruning lemmas: a slope without the gap": (pruning_lemmas, {"slope": lambda rise, gap: rise}, "interpolation"),
+    "pruning lemmas: a step of one sign": (
+        pruning_lemmas,
+        {"step": lambda x, least: (sp.Max(0, x) - sp.Max(0, x - least)) / least},
+        "index: one, sign -1",
+    ),
+    "pruning lemmas: a gate of two units": (
+        pruning_lemmas,
+        {"gate": lambda u, large, t: sp.Max(0, sp.expand(u + large * t)) - sp.Max(0, large * t)},
+        "switch: off, sign 1",
     ),
     "subset sums: twice the rate": (
         subset_sums,

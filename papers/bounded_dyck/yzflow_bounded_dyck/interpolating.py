@@ -1,4 +1,4 @@
-r"""ReLU networks of one hidden layer that interpolate, find an index, pick an entry, and switch: Lemmas 15, 17 to 19.
+r"""ReLU networks of one hidden layer that interpolate, find an index, pick an entry, and switch: Lemmas 15 to 19.
 
 Our text of Wen et al. 2023 (arXiv 2312.01429) has the words of these lemmas without formulas; what is reconstructed is
 the exact bound of the inputs. A gate is ``relu(u + M t) - relu(M t)``: for whole numbers t and M >= 2 |u| it is relu(u)
@@ -38,6 +38,29 @@ def interpolating_network(points: ArrayLike, values: ArrayLike) -> ReluNetwork:
     turns = np.diff(slopes, axis=0, prepend=np.zeros((1, values.shape[1])))
     weights = (np.tile(line, (len(points), 1)), np.vstack([turns, np.zeros((1, values.shape[1]))]).T)
     return ReluNetwork(weights, (-places, heights[0]))
+
+
+def separating_basis(points: ArrayLike) -> np.ndarray:
+    """d - 1 orthonormal vectors on which different points stay different, d >= 2 (Lemma 16, as we read it).
+
+    They span what is orthogonal to a direction that no difference of two points has: all but finitely many do.
+
+    Parameters
+    ----------
+    points : (n, d) float
+    """
+    points = checks.finite_array("points", points, ndim=2)
+    if points.shape[1] < 2 or not len(points):
+        raise checks.reject("points", "be of two dimensions or more", f"shape {points.shape}")
+    points = np.unique(points, axis=0)
+    best, basis = -1.0, np.eye(0)
+    for draw in np.random.default_rng(0).normal(size=(20, points.shape[1])):
+        others = np.linalg.svd(draw[None])[2][1:]
+        seen = points @ others.T
+        gaps = np.linalg.norm(seen[:, None] - seen, axis=2) + np.diag(np.full(len(seen), np.inf))
+        if gaps.min() > best:
+            best, basis = gaps.min(), others
+    return basis
 
 
 def index_network(size: int, least: float) -> ReluNetwork:

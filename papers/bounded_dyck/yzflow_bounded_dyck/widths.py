@@ -8,6 +8,8 @@ subsets within eta of every target in [-L/2, L/2], L = 1/e, but for a probabilit
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -70,6 +72,26 @@ def units_of_linear(shape: tuple[int, int], accuracy: float, failure: float, *, 
     parts = _parts(largest)
     sums = 2 * rows * columns
     return parts * _terms(accuracy / (parts * np.sqrt(sums)), failure / (parts * sums), _GAIN / 2)
+
+
+def units_of_network(shapes: Sequence[tuple[int, int]], accuracy: float, failure: float) -> int:
+    """Hidden units an input, in each of two pairs of matrices, that hold a network of two layers (Lemma 6).
+
+    Weights of norm at most one, inputs of norm at most one: the first matrix within a third of ``accuracy``, the second
+    within half of it, each but for half of ``failure``. `units_of_linear` of the larger need.
+
+    Parameters
+    ----------
+    shapes : two (outputs, inputs) pairs
+    accuracy, failure : float
+        epsilon and delta, below 1.
+    """
+    pairs = list(checks.listed("shapes", shapes, "be two pairs"))
+    if len(pairs) != 2:
+        raise checks.reject("shapes", "be two pairs", f"{len(pairs)}")
+    accuracy, failure = _rule(accuracy, failure)
+    parts = zip(pairs, (accuracy / 3, accuracy / 2), strict=True)
+    return max(units_of_linear(shape, share, failure / 2) for shape, share in parts)
 
 
 def rows_of_product(size: int, accuracy: float, failure: float, *, largest: float = 1.0) -> int:

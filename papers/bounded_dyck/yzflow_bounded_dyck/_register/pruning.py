@@ -9,13 +9,14 @@ from theory.symbolic import part
 from theory.symbolic.printing import tex
 from yzflow_bounded_dyck import measures_of_pruning as checks
 from yzflow_bounded_dyck._register import assumptions as assumed
-from yzflow_bounded_dyck._register import widths
+from yzflow_bounded_dyck._register import lemmas, widths
 from yzflow_bounded_dyck._register.common import exact, statement
 from yzflow_bounded_dyck.proofs import lottery
 
 STATEMENTS: tuple[Statement, ...] = (
     widths.LEMMA_2,
     *widths.STATEMENTS,
+    *lemmas.STATEMENTS,
     statement(
         "Lemmas of Theorem 3",
         "How errors pass through a Transformer (our own, for Lemmas 3 to 14)",

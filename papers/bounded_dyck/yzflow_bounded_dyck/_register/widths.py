@@ -8,7 +8,7 @@ from theory.symbolic.printing import tex
 from yzflow_bounded_dyck import measures_of_pruning, measures_of_widths
 from yzflow_bounded_dyck._register import assumptions as assumed
 from yzflow_bounded_dyck._register.common import exact, statement
-from yzflow_bounded_dyck.proofs import subset_sums
+from yzflow_bounded_dyck.proofs import pruning_lemmas, subset_sums
 
 _MISSED = tex(lambda factor, length, eta: subset_sums.missed(factor, length, eta), r"F", "L", "eta")
 _ENOUGH = part(
@@ -130,10 +130,18 @@ STATEMENTS: tuple[Statement, ...] = (
         errata=(
             Remark(
                 "Our text of the paper lacks the formulas, and with them the widths: of Lemmas 17 to 19 we have that"
-                " there are constants, which we read as bounds of the inputs. Lemma 16 is not built here."
+                " there are constants, which we read as bounds of the inputs."
             ),
         ),
-        checks=(exact("largest error of the built networks", measures_of_widths.interpolated, 1e-9),),
+        clauses=(
+            Clause(
+                "interpolation",
+                prove=part(pruning_lemmas.derive, "interpolation", prose=(pruning_lemmas.SORTED,)),
+                checks=(exact("largest error of the built networks", measures_of_widths.interpolated, 1e-9),),
+            ),
+            Clause("index", prove=part(pruning_lemmas.derive, "index")),
+            Clause("switch and pick", prove=part(pruning_lemmas.derive, "switch")),
+        ),
     ),
 )
 
