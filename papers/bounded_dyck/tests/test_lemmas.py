@@ -75,9 +75,14 @@ def test_attention_under_errors_of_logits(n, error, seed):
 
 
 def test_a_map_that_is_near_on_the_image_alone_is_not_enough():
-    """f_1 = 0, so that its image is 0 alone; f_2 = 0 with L = 0; the second is right at 0 and 5 elsewhere."""
-    first, second = (lambda x: 0.1), (lambda x: 0.0 if x == 0 else 5.0)
-    assert abs(second(first(1.0)) - 0) > 0 * 0.1 + 0
+    """f_1 = 0 and f_2 = 0: the second is right on f_1's image, and far from it where the first approximation leads."""
+    error, far = 0.1, 5.0
+
+    def second(x):
+        return np.where(x == 0, 0.0, far)
+
+    bound = float(proofs.composed(0, error, np.abs(second(np.zeros(3))).max()))
+    assert np.abs(second(np.full(3, error))).max() > bound
 
 
 def test_zeros_beside_a_token_with_a_mean_change_layer_norm():
