@@ -59,7 +59,3 @@ STATEMENTS = (
         ),
     ),
 )
-
-# <!-- numbers
-# typed: 1 (factor, divisor or term of a formula)
-# -->

@@ -68,7 +68,6 @@ STATEMENTS = (
 )
 
 # <!-- numbers
-# typed: 2 3 (factor, divisor or term of a formula)
+# typed: 2 (factor, divisor or term of a formula)
 # typed: 7 (size in the code of a check, which its name tells)
-# typed: 4 (number of a statement, figure, section or finding)
 # -->
