@@ -384,16 +384,10 @@ CHECKS = {
     "Recurrent: the network with a bit less": ("Recurrent", averaging, "memory_network",
         lambda right: lambda n, q, slots=None: right(n, q, slots=n - 2)),
     "Dimension for all sets: random keys": (
-        "Dimension for all sets",
+        ("Dimension for all sets", "keys of that dimension"),
         averaging,
         "every_set_keys",
         lambda right: lambda n, q: np.random.default_rng(5).integers(-9, 10, right(n, q).shape),
-    ),
-    "Dimension for all sets: another set is lost": (
-        "Dimension for all sets",
-        averaging,
-        "lost_set",
-        lambda right: lambda keys, q: moved(right(keys, q), len(keys)),
     ),
     "Dimension for all sets, errors: a random set": (
         ("Dimension for all sets", "errors in fewer dimensions"),
@@ -412,6 +406,12 @@ CHECKS = {
         measures_ball,
         "largest_average",
         lambda right: lambda points, q: float(np.random.default_rng(5).uniform(0, 0.1)),
+    ),
+    "Dimension for all sets: a random set is lost": (
+        "Dimension for all sets",
+        averaging,
+        "lost_set",
+        lambda right: lambda keys, q: moved(right(keys, q), len(keys)),
     ),
 }  # fmt: skip
 

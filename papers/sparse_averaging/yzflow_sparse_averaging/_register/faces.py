@@ -45,10 +45,15 @@ STATEMENTS = (
                 "even attention",
                 rf"\text{{every }} y \text{{ has a query}} \iff m \ge {_LEAST}",
                 prove=part(faces.derive, "sides", "scores", "enough", prose=(faces.RADON, faces.SIDES, faces.CURVE)),
-                checks=(
-                    *check("sets that are not served, of all, N to 7", checks.all_sets_served, needed=True),
-                    *check("sets that keys of one dimension fewer do not lose, N to 7", checks.sets_lost, needed=True),
+                checks=check(
+                    "sets that keys of one dimension fewer do not lose, N to 7", checks.sets_lost, needed=True
                 ),
+            ),
+            Clause(
+                "keys of that dimension",
+                r"u_t = (t, \dots, t^{2q}), \text{ or } N - 1 \text{ unit vectors and } 0",
+                prove=part(faces.derive, "enough", prose=(faces.CURVE,)),
+                checks=check("sets that are not served, of all, N to 7", checks.all_sets_served, needed=True),
             ),
             Clause(
                 "errors in fewer dimensions",
