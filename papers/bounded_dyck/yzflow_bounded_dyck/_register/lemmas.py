@@ -143,5 +143,5 @@ STATEMENTS: tuple[Statement, ...] = (
 )
 
 # <!-- numbers
-# typed: 2 3 4 6 7 14 (number of a lemma, of layers, or a factor)
+# typed: 2 (factor, divisor or term of a formula)
 # -->
