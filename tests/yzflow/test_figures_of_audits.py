@@ -11,7 +11,7 @@ from yzflow import figures
 
 
 def test_the_audit_s_figure_fits_on_a_page():
-    row = yzflow.audit(["Lemma 8"], quick=True).table[0]
+    row = yzflow.audit(["Scan and Snap: Lemma 8"], quick=True).table[0]
     for many in (1, 12, 40):
         report = SimpleNamespace(table=[replace(row, check=f"check {n}", setting=f"K = {n}") for n in range(many)])
         assert figures.audit_errors(report).get_size_inches()[1] <= 8  # 1,600 pixels where it is saved

@@ -198,7 +198,7 @@ def test_rounding_of_no_overlap_misses_no_bound(number):
     """Classes that share no token: E is zero but for 2e-16 on its diagonal."""
     apart = yz.SequenceClasses([[0.6, 0.4, 0, 0], [0, 0, 0.5, 0.5]], [0, 1], vocab_size=10)
     assert (apart.overlap() != np.eye(2)).any()
-    verdict = yz.check(f"Lemma {number}", data=apart, level="closed form")
+    verdict = yz.check(f"Scan and Snap: Lemma {number}", data=apart, level="closed form")
     assert verdict.rows and all(row.error < 1e-9 for row in verdict.rows)
 
 
@@ -242,7 +242,7 @@ def test_what_holds_of_all_data_does_not_fail_by_rounding(data, small):
     """Logits that stand still, or nearly so, have sums that are as small."""
     weights = None if small is None else [1 - small, small]
     classes = yz.SequenceClasses(data.probabilities, data.query, vocab_size=10, class_weights=weights)
-    for asked in ("Lemma 1, zero sums", "Lemma 6"):
+    for asked in ("Lemma 1, zero sums", "Scan and Snap: Lemma 6"):
         verdict = yz.check(f"Scan and Snap: {asked}", data=classes, eta_y=0.5, eta_z=0.05, t_end=8.0)
         assert verdict.passed, verdict.outcome
 
