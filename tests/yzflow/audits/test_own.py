@@ -242,7 +242,7 @@ def test_what_holds_of_all_data_does_not_fail_by_rounding(data, small):
     """Logits that stand still, or nearly so, have sums that are as small."""
     weights = None if small is None else [1 - small, small]
     classes = yz.SequenceClasses(data.probabilities, data.query, vocab_size=10, class_weights=weights)
-    for asked in ("Lemma 1, zero sums", "Scan and Snap: Lemma 6"):
+    for asked in ("Lemma 1, zero sums", "Lemma 6"):
         verdict = yz.check(f"Scan and Snap: {asked}", data=classes, eta_y=0.5, eta_z=0.05, t_end=8.0)
         assert verdict.passed, verdict.outcome
 
