@@ -198,8 +198,7 @@ def check(
         do not matter. Or a `Statement`, which need not be in the register. If it has checks, its paper must be known.
     data : SequenceClasses or Bags, optional
         Your own: the checks are run on it, and not at the register's settings. Bags must have one query for each next
-        token, as the paper's classes do. Another paper may take something else: Bounded Dyck takes a model, as
-        `yzflow_bounded_dyck.models.of` makes it.
+        token, as the paper's classes do. Another paper may take something else, such as a model; its pages say so.
     eta_y, eta_z : float, optional
         With ``data``: learning rates per step. Default: 1 and 0.5.
     t_end : float, optional

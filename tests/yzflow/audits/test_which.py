@@ -74,6 +74,7 @@ def test_bags_and_a_text_are_read_as_pairs():
 
 
 def test_a_recording_has_the_table_of_watch():
+    pytest.importorskip("yzflow_watch")
     report = layers.watched(layers.Trained(layers.classes_inside(vocab_size=50)), length=200, steps=3).report()
     found = yz.which(report.recording)
     assert found.applies == report.applies and set(found.inside) == set(report.inside)

@@ -149,6 +149,7 @@ def derive(
         ),
         sizes={"d": (3,)},
         prose=(*NORMS, *SHARES),
+        proves=("Lemma 5", "Lemma 10", "Lemma 12"),
     )
 
 

@@ -120,6 +120,7 @@ def derive(
         scope="norms in any dimension; any number of points, keys and networks",
         sizes={},
         prose=(PATH, LINES, SORTED),
+        proves=("Lemma 6", "Lemma 8", "Lemma 11", "Lemma 13", "Lemma 16", "Lemmas 15 and 17 to 19"),
     )
 
 

@@ -96,7 +96,13 @@ def derive(
         scope="coordinates: any k, D, counts, logits; heads: every stack of (k, D) = (1, 2), (2, 2), (2, 3), any q",
         sizes={"(k, D)": tuple(sizes)},
         prose=(SMALLEST, QUERY),
-        proves=("Corollary 1", "Lemmas 15 to 20", "Theorem 1, sufficiency"),
+        proves=(
+            "Corollary 1",
+            "Footnote 1",
+            "Lemmas 15 to 20",
+            "Theorem 1, sufficiency",
+            "Transformer from tokens",
+        ),
     )
 
 

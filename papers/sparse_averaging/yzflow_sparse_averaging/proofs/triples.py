@@ -75,6 +75,7 @@ def derive(
         scope="any N, M >= N + 2, heads and widths; pairs are counted to M = 12; a head in two parts for three tokens",
         sizes=SIZES,
         prose=(TOKENS, SENT),
+        proves=("Match3, one layer",),
     )
 
 
