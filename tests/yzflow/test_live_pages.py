@@ -213,5 +213,5 @@ def test_what_is_sharper_than_printed_stands_below_the_first_screen(shared_brows
 @pytest.mark.slow
 def test_a_statement_that_no_room_shows_has_no_script():
     static = [one for one in statements.REGISTER.values() if one.id not in LIVE]
-    assert len(LIVE) > len(static) > 10
+    assert min(len(LIVE), len(static)) > 10
     assert single.document("x", "y").count("<script") == 0
