@@ -179,3 +179,29 @@ def test_prefixes_that_cannot_be_asked():
     for name, value in {"lengths": [0], "pairs": [], "n": 0, "stacks": 0}.items():
         with pytest.raises(ValueError, match=f"`{name}` must"):
             outputs.examine(model, **{name: value})
+
+
+def test_each_prefix_of_the_pairs_is_asked_once():
+    asked = []
+
+    def ask(rows):
+        asked.extend(map(tuple, rows.tolist()))
+        return np.tile([0.25] * 4, (len(rows), 1))
+
+    model = models.of(ask, LANGUAGE, kind="probabilities")
+    asked.clear()
+    outputs.examine(model, lengths=[1], n=1, pairs=[30])
+    long = [row for row in asked if len(row) > 60]
+    # Pairs of two types at three levels, and stacks of one and of two types before a closing query of two types.
+    assert len(long) == 2 * 3 * 2 * (2 + 4)
+
+
+def test_nothing_is_said_of_what_was_not_asked():
+    one_type = DyckLanguage(1, 3)
+    text = str(outputs.examine(models.of(token_transformer(one_type, 0), one_type, longest=10), lengths=[8, 16], n=9))
+    assert "error: the model reads at most 10 brackets, not [16]" in text and "larger `n`" not in text
+    flat = DyckLanguage(2, 1)
+    text = str(outputs.examine(models.of(token_transformer(flat, 0), flat), lengths=[7, 8], n=99))
+    assert "pair error" not in text and "7: 100%" in text
+    text = str(outputs.examine(models.of(token_transformer(flat, 0), flat), lengths=[8], n=9))
+    assert "reach: no drawn prefix had an unmatched bracket" in text and "larger `n`" not in text

@@ -45,3 +45,10 @@ def test_checks_of_layers_have_nothing_to_compare_and_rates_are_refused():
         yz.check(NUMBER, data=model, eta_y=1.0)
     with pytest.raises(ValueError, match=r"`data` must be a model that `yzflow_bounded_dyck.models.of` makes"):
         yz.check(NUMBER, data=np.zeros(3))
+
+
+def test_a_model_that_reads_no_pair_is_not_said_to_ignore_them():
+    """The prefixes of (16) have three brackets or more, and two more with a pair."""
+    verdict = yz.check(NUMBER, data=models.of(token_transformer(LANGUAGE, 0), LANGUAGE, longest=4))
+    assert "the largest change of outputs by pairs" not in rows(verdict)
+    assert "nothing to compare" in " ".join(verdict.text().split())

@@ -125,7 +125,7 @@ def error_from_pairs(runs: Runs, level: str) -> float:
     """
     found = _found(runs, level)
     if not np.isfinite(found.change).any():
-        return np.nan
+        return np.nan  # no prefix of (16) was read
     bound = float(bounds.least(np.nanmax(found.change)))
     if np.isfinite(found.apart).any():
         exact = float(bounds.separation(runs.setting.language.open_probability))
@@ -135,9 +135,9 @@ def error_from_pairs(runs: Runs, level: str) -> float:
 
 
 def pairs_change(runs: Runs, level: str) -> float:
-    """Largest change of the model's output by inserted pairs, in total variation; nan where D = 1."""
-    found = _found(runs, level)
-    return float(np.nanmax(found.change)) if np.isfinite(found.change).any() else np.nan
+    """Largest change of the model's output by inserted pairs, in total variation; nan where none was read, as for D = 1."""
+    changes = _found(runs, level).change[1:]
+    return float(np.nanmax(changes)) if np.isfinite(changes).any() else np.nan
 
 
 def right_at_tested_lengths(setting: Any) -> float:

@@ -163,9 +163,9 @@ class Examination:
         stop = "" if found.refuted is None else f"; refuted at {found.refuted}"
         if not (found.everywhere or stop):
             stop = "; open beyond: larger `n` decides"
-        lines = [("reach", f"{found.length} brackets{more}, {found.share:.0%} of types right{stop}")]
-        known = self.asked > 0
+        known, lines = self.asked > 0, []
         if known.any():
+            lines.append(("reach", f"{found.length} brackets{more}, {found.share:.0%} of types right{stop}"))
             by = ", ".join(f"{n}: {a:.0%}" for n, a in zip(self.lengths[known], self.accuracy[known], strict=True))
             lines.append(("accuracy", by))
         if found.depths:
@@ -174,8 +174,9 @@ class Examination:
             if np.isfinite(self.change[number]).any():
                 worst, mean = np.nanmax(self.change[number]), np.nanmean(self.change[number])
                 lines.append(("pair effect", f"{n} pairs: {worst:.3g} at most, {mean:.3g} in the mean"))
-        errors = f"{self.least_error:.3g} or more, by the change of outputs alone; found {self.pair_error:.3g}"
-        lines.append(("pair error", errors))
+        if np.isfinite(self.pair_error):
+            errors = f"{self.least_error:.3g} or more, by the change of outputs alone; found {self.pair_error:.3g}"
+            lines.append(("pair error", errors))
         for name, value in (("violation", self.violation), ("S / P", self.paper_violation)):
             if np.isfinite(value):
                 lines.append((name, f"{value:.3g}"))
@@ -248,7 +249,6 @@ def examine(
     counts = np.append(0, counts)
     queries = _Queries(model, counts, stacks, generator)
     change, log_change, apart = map(checks.read_only, queries.effects(unknown))
-    change, log_change, apart = map(checks.read_only, queries.effects(unknown))
     return Examination(
         name=model.name, language=model.language, lengths=checks.read_only(chosen),
         asked=drawn[0], right=drawn[1], error=drawn[2], asked_at=at[0], right_at=at[1],
@@ -294,10 +294,12 @@ def _random_prefixes(model, lengths, n, generator, unknown) -> tuple[np.ndarray,
         if k > 1 and open_ones.any():
             last = target[open_ones, 1::2].argmax(axis=1)
             asked[number], right[number] = open_ones.sum(), _types_right(logs[open_ones], last).sum()
+    if too_long := [int(length) for length in lengths if not _readable(model, int(length))]:
+        unknown["error" if k == 1 else "reach"] = f"the model reads at most {model.longest} brackets, not {too_long}"
     if k == 1:
         unknown["reach"] = "one type of brackets, so that which one closes is no question"
-    elif too_long := [int(length) for length in lengths if not _readable(model, int(length))]:
-        unknown["reach"] = f"the model reads at most {model.longest} brackets, not {too_long}"
+    elif not asked.any() and "reach" not in unknown:
+        unknown["reach"] = "no drawn prefix had an unmatched bracket"
     return asked, right, error
 
 
