@@ -175,6 +175,49 @@ def test_a_link_along_the_ones_has_no_rate():
     layer = Layer(plain.Z, plain.Y, plain.V, center=True)
     with pytest.raises(ValueError, match="`queries` must not be zero behind LN's projection"):
         gpt.linked_rate(layer, LANGUAGE, np.ones(plain.V.shape))
+    with pytest.raises(ValueError, match="`queries` must not be zero behind LN's projection"):
+        gpt.linked_rate(layer, LANGUAGE, np.full(plain.V.shape, 0.1))  # whose mean is not 0.1 in float64
+
+
+def test_a_temperature_is_that_of_other_logits():
+    found = heads.shifted_heads(LANGUAGE, 2, 0)
+    warm = [Layer(2 * one.Z, one.Y, one.V, temperature=2.0) for one in found]
+    bags = LANGUAGE.sample(20, max_length=60, rng=0)
+    assert np.abs(heads.stack_head(warm, LANGUAGE)(heads.features(warm, bags)) - bags.target).max() < 1e-9
+    plain = balance.balanced_layer(LANGUAGE, 0)
+    other, vectors = Layer(2 * plain.Z, plain.Y, plain.V, temperature=2.0), np.full(plain.V.shape, 0.3)
+    np.testing.assert_allclose(gpt.distances(other, LANGUAGE, 9), gpt.distances(plain, LANGUAGE, 9), atol=1e-12)
+    rates = [gpt.linked_rate(one, LANGUAGE, vectors) for one in (other, plain)]
+    np.testing.assert_allclose(*rates, rtol=1e-9)
+    sums, same = gpt.gathered(other, LANGUAGE, 3), gpt.gathered(plain, LANGUAGE, 3)
+    for query in same:
+        np.testing.assert_allclose(sums[query], same[query], rtol=1e-9)
+    np.testing.assert_allclose(gpt.closed_form(other, LANGUAGE), gpt.closed_form(plain, LANGUAGE), rtol=1e-9)
+
+
+@given(strategies.SEEDS)
+def test_the_mean_that_ln_takes_off_is_no_part_of_a_head(seed):
+    """Heads that are exact without `center` have values of mean zero here, and each state another multiple of ones."""
+    rng, found = np.random.default_rng(seed), []
+    for one in heads.shifted_heads(LANGUAGE, 2, rng):
+        ones = rng.normal(size=(LANGUAGE.n_states, 1)) - one.V.mean(axis=1, keepdims=True)
+        found.append(Layer(one.Z, one.Y, one.V + ones, center=True))
+    constants, spread = heads.own_constants(found, LANGUAGE)
+    assert np.abs(heads.left_of_pairs(found, LANGUAGE)[:, balance.queries(LANGUAGE).ravel()]).max() < 1e-9
+    assert spread.max() < 1e-9 and np.abs(constants.sum(axis=0)).max() < 1e-9
+    with pytest.raises(ValueError, match="`heads` must leave `center` out"):
+        heads.stack_head(found, LANGUAGE)
+
+
+def test_masses_that_rounding_loses_are_refused_and_a_large_start_is_not():
+    one, _ = heads.opposite_heads(LANGUAGE, 3, 0)
+    far, loud = 2000 * one.Z, one.Z.copy()
+    loud[:, LANGUAGE.start] = 2000
+    for call in (heads.left_of_pairs, heads.own_constants):
+        with pytest.raises(ValueError, match="`heads` must have logits that leave each pair a mass"):
+            call([Layer(far, one.Y, one.V)], LANGUAGE)
+    expected = heads.left_of_pairs([one], LANGUAGE)
+    np.testing.assert_allclose(heads.left_of_pairs([Layer(loud, one.Y, one.V)], LANGUAGE), expected, rtol=1e-9)
 
 
 def test_arguments_that_do_not_fit_are_named():

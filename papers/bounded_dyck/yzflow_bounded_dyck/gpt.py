@@ -20,6 +20,12 @@ from dynamics.support import checks
 from yzflow_bounded_dyck import DyckLanguage, balance
 
 
+def _masses(layer: Layer) -> np.ndarray:
+    """``exp Z`` with the largest of each row at one, as in `balance.contributions`."""
+    logits = layer.Z / layer.temperature
+    return np.exp(logits - logits.max(axis=1, keepdims=True))
+
+
 def gathered(layer: Layer, language: DyckLanguage, n: int) -> dict[tuple[int, int], np.ndarray]:
     """``sum_s c_s V_s`` after n copies of every matched pair, for each closing query and stack.
 
@@ -30,7 +36,7 @@ def gathered(layer: Layer, language: DyckLanguage, n: int) -> dict[tuple[int, in
     """
     n = checks.integer("n", n, minimum=0)
     u = balance.contributions(layer, language, scaled=True)
-    z = np.exp(layer.Z - layer.Z.max(axis=1, keepdims=True))
+    z = _masses(layer)
     opens, closes = balance.pairs(language)
     k, found = language.n_types, {}
     for j, row in enumerate(balance.queries(language)):
@@ -104,7 +110,7 @@ def closed_form(layer: Layer, language: DyckLanguage) -> tuple[float, float]:
     u = balance.contributions(layer, language, scaled=True)
     if min(language.n_types, language.max_depth) < 2:
         raise checks.reject("language", "have at least two types and depths", language)
-    z = np.exp(layer.Z - layer.Z.max(axis=1, keepdims=True))
+    z = _masses(layer)
     states = np.concatenate([part.ravel() for part in balance.pairs(language)])
     limits = []
     for row in balance.queries(language):
@@ -133,15 +139,16 @@ def linked_rate(layer: Layer, language: DyckLanguage, queries: ArrayLike) -> np.
     if vectors.shape != (language.n_states, u.shape[2]):
         rule = f"have a row for each of the {language.n_states} states, and {u.shape[2]} columns"
         raise checks.reject("queries", rule, f"shape {vectors.shape}")
+    whole = np.linalg.norm(vectors, axis=1)
     if layer.center:
         vectors = vectors - vectors.mean(axis=1, keepdims=True)
-    z = np.exp(layer.Z - layer.Z.max(axis=1, keepdims=True))
+    z = _masses(layer)
     states = np.concatenate([part.ravel() for part in balance.pairs(language)])
     found: list[float] = []
     for row in balance.queries(language):
         for d, query in enumerate(row, start=1):
             size = np.linalg.norm(vectors[query])
-            if size == 0:
+            if size <= 1e-12 * whole[query]:  # what rounding leaves of the ones
                 raise checks.reject("queries", "not be zero behind LN's projection", f"row {query}")
             unit, zeta = vectors[query] / size, z[query][states].sum()
             last = u[query][language.open(np.arange(language.n_types), d)]

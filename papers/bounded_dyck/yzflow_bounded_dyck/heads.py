@@ -69,13 +69,27 @@ def features(heads: Sequence[Layer], bags: Bags, *, link: ArrayLike | None = Non
 
 
 def _masses(heads: list[Layer], language: DyckLanguage) -> tuple[np.ndarray, np.ndarray]:
-    """delta and zeta of each kind of pair, (heads, queries, k, D, width) and without width; rows of Z are scaled."""
+    """delta and zeta of each kind of pair, (heads, queries, k, D, width) and without width; rows of Z are scaled.
+
+    Where LN subtracts the mean, values have their means taken off.
+    """
     opens, closes = balance.pairs(language)
     logits = np.stack([one.Z / one.temperature for one in heads])
-    weights = np.exp(logits - logits.max(axis=2, keepdims=True))
+    # The largest logit of a pair: START's may be so much larger that no pair would be left.
+    largest = logits[:, :, np.concatenate([opens.ravel(), closes.ravel()])].max(axis=2, keepdims=True)
+    weights = np.exp(np.minimum(logits - largest, 0))
     values = np.stack([one.V for one in heads])
+    if heads[0].center:
+        values = values - values.mean(axis=2, keepdims=True)
     delta = weights[:, :, opens, None] * values[:, None, opens] + weights[:, :, closes, None] * values[:, None, closes]
     return delta, weights[:, :, opens] + weights[:, :, closes]
+
+
+def _means(delta: np.ndarray, zeta: np.ndarray) -> np.ndarray:
+    """``delta / zeta``; ValueError where a mass is lost to rounding."""
+    if not zeta.all():
+        raise checks.reject("heads", "have logits that leave each pair a mass: at most 700 apart at a query", "none")
+    return np.asarray(delta / zeta[..., None])
 
 
 def left_of_pairs(
@@ -103,7 +117,7 @@ def left_of_pairs(
     if shares.shape[1:] != (k, D) or not (shares.reshape(len(shares), -1).sum(axis=1) > 0).all():
         raise checks.reject("numbers", f"be rows of {k} x {D} shares that are not all zero", f"shape {shares.shape}")
     delta, zeta = _masses(found, language)
-    values = np.einsum("mil,hqilv->mhqv", shares, delta) / np.einsum("mil,hqil->mhq", shares, zeta)[..., None]
+    values = _means(np.einsum("mil,hqilv->mhqv", shares, delta), np.einsum("mil,hqil->mhq", shares, zeta))
     total: np.ndarray = values.sum(axis=1) + _link(link, found)
     return total - total.mean(axis=2, keepdims=True) if found[0].center else total
 
@@ -112,7 +126,8 @@ def own_constants(heads: Sequence[Layer], language: DyckLanguage) -> tuple[np.nd
     """v_h, the mean over kinds of pairs of ``delta_hp / zeta_hp``, and the largest distance from it.
 
     In a layer that is right at every length, with heads whose masses are in different ratios, every kind of pair has
-    ``delta_hp = zeta_hp v_h``: with the values ``V_s - v_h`` the head is balanced by itself.
+    ``delta_hp = zeta_hp v_h`` at a query: with the values ``V_s - v_h`` the head is balanced there by itself. Where LN
+    subtracts the mean, values stand for what is left of them.
 
     Returns
     -------
@@ -123,7 +138,7 @@ def own_constants(heads: Sequence[Layer], language: DyckLanguage) -> tuple[np.nd
     """
     checks.instance("language", language, DyckLanguage)
     delta, zeta = _masses(_heads(heads, language.n_states), language)
-    rows = (delta / zeta[..., None])[:, balance.queries(language).ravel()]
+    rows = _means(delta, zeta)[:, balance.queries(language).ravel()]
     means = rows.mean(axis=(2, 3))
     return means, np.linalg.norm(rows - means[:, :, None, None], axis=-1).max(axis=(2, 3))
 
@@ -163,8 +178,7 @@ def shifted_heads(
 def opposite_heads(
     language: DyckLanguage, width: int, rng: np.random.Generator | int | None = None
 ) -> tuple[Layer, Layer]:
-    """Two heads of equal random logits and opposite random values: without (11) each, and together"
-    " they gather nothing."""
+    """Two heads of equal random logits and opposite values: without (11) each, and together they gather nothing."""
     states = checks.instance("language", language, DyckLanguage).n_states
     generator, width = checks.generator("rng", rng), checks.integer("width", width, minimum=1)
     Z, V = generator.normal(size=(states, states)), generator.normal(size=(states, width))
@@ -190,13 +204,15 @@ def stack_head(heads: Sequence[Layer], language: DyckLanguage) -> ReluNetwork:
     pairs = language.n_types * language.max_depth
     if np.shape(found[0].V)[1] != pairs + 1:
         raise checks.reject("heads", f"have {pairs + 1} columns of V", np.shape(found[0].V)[1])
+    if found[0].center:
+        raise checks.reject("heads", "leave `center` out: the network reads coordinates, without a mean off", True)
     delta, zeta = _masses(found, language)
-    constants = (delta / zeta[..., None])[:, :, 0, 0]  # of each query; the same at every query in such heads
+    constants = _means(delta, zeta)[:, :, 0, 0]  # of each query; the same at every query in such heads
     opens = balance.pairs(language)[0].ravel()
     least = 1.0
     total = np.abs(constants.sum(axis=0)).max()
     for one, own in zip(found, constants, strict=True):
-        plain = Layer(one.Z, one.Y, one.V - own[0])
+        plain = Layer(one.Z / one.temperature, one.Y, one.V - own[0])
         balance.smallest_coordinate(plain, language)
         u = balance.contributions(plain, language, scaled=True)
         sizes = np.column_stack([np.diagonal(u[:, opens, :pairs], axis1=1, axis2=2), u[:, -1, -1]])
