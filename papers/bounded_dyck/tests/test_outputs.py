@@ -135,6 +135,7 @@ def test_one_type_and_one_depth_are_unknown_and_never_good():
         (lambda rows: np.full((len(rows), 4), "a"), "`model` must return real numbers"),
         (lambda rows: np.zeros((len(rows) + 1, 4)), "batch first; one=True asks one prefix at a time, but got shape"),
         (lambda rows: np.zeros((len(rows), 9, 4)), r"return \(2, V\) or \(2, 2, V\) for tokens \(2, 2\)"),
+        (lambda rows: np.tile([0.4, 0.3, 0.2, 0.1], (len(rows), 1)), '`model` must .* have kind="probabilities"'),
         ("a model", "`model` must be a function, a PyTorch module, a TokenTransformer or a Layer"),
         (Layer(np.zeros((3, 3)), np.zeros((3, 4))), "`layer` must have a row and a column for each of the 13 states"),
         (token_transformer(DyckLanguage(2, 2), 0), "`language` must be DyckLanguage"),

@@ -111,6 +111,7 @@ def of(
         ``logits``. Modules are asked in evaluation mode and put back.
     language : DyckLanguage
     kind : "logits" or "probabilities"
+        Logits that are not negative and sum to one after each prefix are taken for probabilities, and refused.
     one : bool
         The function takes one prefix at a time.
     tokens : (2 k,) int, optional
@@ -283,6 +284,9 @@ def _scores(model, language, table, first, one, kind, *, listed) -> Callable[[np
             if (found < 0).any():
                 raise checks.reject("model", 'return probabilities, or have kind="logits"', f"{found.min():.3g}")
             checks.sum_to_one("model", found.sum(axis=1), within=1e-3)
+        elif found.min() >= 0 and np.allclose(found.sum(axis=1), 1, rtol=0, atol=1e-6):
+            rule = 'return logits, or have kind="probabilities": these sum to one'
+            raise checks.reject("model", rule, found[0].tolist())
         chosen = found[:, table] if size > table.max() else found
         lost = chosen.sum(axis=1) == 0 if kind == "probabilities" else np.isneginf(chosen).all(axis=1)
         if lost.any() or np.isposinf(chosen).any():
