@@ -148,3 +148,23 @@ def test_transformers_by_hand_are_checked_and_have_no_gap_that_is_not_theirs():
     )
     with pytest.raises(ValueError, match="`layer` must be exactly balanced"):
         unbalanced.gap  # noqa: B018
+
+
+@pytest.mark.parametrize("form", [{"scale": 10.0}, {"scale": 0.0, "sharpness": 40.0}, {"sharpness": 1000.0}])
+def test_attention_whose_rounding_looks_like_a_bracket_is_refused(form):
+    with pytest.raises(ValueError, match="`scale` must be so small, with `sharpness`, that rounding makes no bracket"):
+        token_transformer(DyckLanguage(2, 3), 0, **form)
+
+
+@pytest.mark.parametrize("scale", [3.0, 4.0, 5.0])
+def test_what_is_not_refused_is_exact_behind_many_pairs(scale):
+    language, built = DyckLanguage(2, 3), 0
+    for seed in range(6):
+        try:
+            model = token_transformer(language, seed, scale=scale)
+        except ValueError:
+            continue
+        built += 1
+        for prefix in language.sample_sequences(2, min_length=300, max_length=300, rng=seed):
+            np.testing.assert_allclose(model.distribution(prefix), parsed(prefix, 2, 3, 0.5), atol=1e-6)
+    assert built > 0 or scale > 4

@@ -195,6 +195,11 @@ def token_transformer(
     low : float
         Minus the logit of impossible brackets. From about 745 on their probability is 0 in float64.
 
+    Raises
+    ------
+    ValueError
+        If ``scale`` or ``sharpness`` is so large that rounding could make a bracket of 10,000 matched pairs.
+
     Examples
     --------
     >>> language = DyckLanguage(n_types=2, max_depth=3)
@@ -211,6 +216,7 @@ def token_transformer(
         Z = np.array(layer.Z)
         Z[:, :-1] += sharpness * (state[:, None] == level)
         layer = Layer(Z, layer.Y, layer.V)
+    _check_room(layer, language)
     return _built(language, layer, low)
 
 
@@ -240,6 +246,27 @@ def _built(language: DyckLanguage, layer: Layer, low: float) -> TokenTransformer
     decoder[top] = np.where(chances > 0, np.log(np.where(chances > 0, chances, 1)), -low)
     embedding = np.eye(2 * k + 1, width)
     return TokenTransformer(language, layer, embedding, (first, silent, second, final), decoder, low)
+
+
+_PAIRS = 10_000  # matched pairs whose rounding must look like no bracket
+
+
+def _check_room(layer: Layer, language: DyckLanguage) -> None:
+    """Refuses logits so far apart that rounding of matched pairs would look like an unmatched bracket in float64.
+
+    n pairs leave ``n eps`` of the largest weight at most. The head takes half of the least coordinate for a bracket,
+    and the sum before the norm is no shorter than START's weight with the least one of each level of the stack.
+    """
+    u, pairs = balance.contributions(layer, language, scaled=True), language.n_types * language.max_depth
+    opens = balance.pairs(language)[0].ravel()
+    weights = np.diagonal(u[:, opens, :pairs], axis1=1, axis2=2)
+    levels = weights.reshape(-1, language.n_types, language.max_depth).min(axis=1)
+    stack = np.arange(language.max_depth) < np.array([[state.depth] for state in language.states])
+    least = np.linalg.norm(np.column_stack([np.where(stack, levels, 0), u[:, -1, -1]]), axis=1)
+    seen = balance.smallest_coordinate(layer, language) if weights.min() > 0 else 0.0
+    if not (_PAIRS * np.finfo(float).eps * weights.max(axis=1) < seen / 2 * least).all():
+        rule = f"be so small, with `sharpness`, that rounding makes no bracket of {_PAIRS:,} matched pairs"
+        raise checks.reject("scale", rule, f"a least share of attention of {seen:.2g}")
 
 
 _NAMES = ("embedding", "decoder", *(f"parts[{number}].{name}" for number in range(4) for name in _FIELDS))

@@ -135,7 +135,7 @@ def error_from_pairs(runs: Runs, level: str) -> float:
 
 
 def pairs_change(runs: Runs, level: str) -> float:
-    """Largest change of the model's output by inserted pairs, in total variation; nan where none was read, as for D = 1."""
+    """Largest change of the model's output by inserted pairs, in total variation; nan where no pair was read."""
     changes = _found(runs, level).change[1:]
     return float(np.nanmax(changes)) if np.isfinite(changes).any() else np.nan
 
