@@ -51,6 +51,12 @@ def test_the_least_dimension_by_all_sets(n, q):
         assert min(gaps) < 1e-9
 
 
+def test_keys_that_are_larger_than_floats_lose_a_set_too():
+    """Four numbers on a line, q = 1: any inner one is a mean of two others, at every scale."""
+    lost = averaging.lost_set([[10**400], [0], [3 * 10**400], [Fraction(1, 3)]], 1)
+    assert lost.subset.tolist() == [0] and lost.outside == {1: Fraction(2, 3), 2: Fraction(1, 3)}
+
+
 def test_least_errors_of_a_share():
     assert averaging.least_error_of_sets(1, 4) == pytest.approx(1 / 4)
     assert averaging.least_error_of_sets(0.5, 4) == pytest.approx(2 / 12)
@@ -98,6 +104,11 @@ def test_where_the_ball_is_known():
         (lambda: averaging.lost_set(np.eye(4), 1), "`keys` must have fewer than 2 numbers"),
         (lambda: averaging.lost_set([[np.nan], [1.0], [0.0], [2.0]], 1), "`keys` must be finite"),
         (lambda: averaging.lost_set([1.0, 2.0], 1), "`keys` must be an"),
+        (
+            lambda: averaging.lost_set([["a"], [1], [2]], 1),
+            "`keys` must hold integers, .* but got 'a'",
+        ),
+        (lambda: averaging.lost_set([[1j], [1], [2]], 1), "`keys` must hold integers, fractions or floats"),
         (lambda: averaging.least_error_of_sets(1.5, 1), "`share` must be at most 1"),
     ],
 )

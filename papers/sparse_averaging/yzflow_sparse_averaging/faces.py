@@ -8,6 +8,7 @@ Lectures on Polytopes, chapter 0). `yzflow_sparse_averaging.proofs.faces` has th
 
 from __future__ import annotations
 
+import numbers
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -124,8 +125,11 @@ def lost_set(keys: ArrayLike, q: int) -> LostSet:
     table = np.asarray(keys, dtype=object)
     if table.ndim != 2 or not table.size:
         raise checks.reject("keys", "be an (N, m) array", f"shape {table.shape}")
-    if not np.isfinite(table.astype(float)).all():
-        raise checks.reject("keys", "be finite", "nan or infinity")
+    for number in table.ravel():
+        if not isinstance(number, numbers.Rational | float):
+            raise checks.reject("keys", "hold integers, fractions or floats", checks.brief(number))
+        if isinstance(number, float) and not np.isfinite(number):
+            raise checks.reject("keys", "be finite", "nan or infinity")
     n_tokens, m = table.shape
     _, q = checked_sizes(n_tokens, q)
     needed = least_dimension(n_tokens, q)
