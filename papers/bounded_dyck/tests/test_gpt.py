@@ -117,3 +117,14 @@ def test_one_type_has_nothing_to_tell_apart():
     assert gpt.distances(layers(language=one), one, 1).size == 0
     with pytest.raises(ValueError, match="`language` must have at least two types and depths"):
         gpt.closed_form(layers(language=one), one)
+
+
+def test_layernorm_without_values_takes_a_link_along_the_ones_off():
+    """Values are the identity there, and the mean is over all states."""
+    layer = Layer(layers().Z, np.zeros((13, 4)), normalisation="layer")
+    ones = np.full((13, 13), 0.7)
+    np.testing.assert_allclose(
+        gpt.distances(layer, LANGUAGE, 4, queries=ones), gpt.distances(layer, LANGUAGE, 4), atol=1e-12
+    )
+    with pytest.raises(ValueError, match="`queries` must not be zero behind LN's projection"):
+        gpt.linked_rate(layer, LANGUAGE, ones)

@@ -54,6 +54,10 @@ def test_a_switch_is_the_network_that_is_named(k, d, seed):
     ("call", "message"),
     [
         (lambda: interpolating.interpolating_network([[0.0], [0.0]], [[1.0], [2.0]]), "`points` must be different"),
+        (
+            lambda: interpolating.interpolating_network([[0], [1e-300], [1]], [[0], [1], [2]]),
+            "`points` must be so far apart",
+        ),
         (lambda: interpolating.index_network(2, 0.0), "`least` must be positive"),
         (lambda: interpolating.switching_network([ReluNetwork((np.eye(2),))], 1.0), "`networks` must be of one hidden"),
     ],

@@ -80,7 +80,7 @@ def distances(layer: Layer, language: DyckLanguage, n: int, *, queries: ArrayLik
     found: list[float] = []
     for (j, d), rows in sums.items():
         x = rows + vectors[language.close(j, d)]
-        x = x - x.mean(axis=-1, keepdims=True) if layer.center else x
+        x = x - x.mean(axis=-1, keepdims=True) if layer.center or layer.means else x
         scale = np.abs(x).max(axis=-1, keepdims=True)  # whose square may be no number
         x = x / np.where(scale > 0, scale, 1)
         norm = np.linalg.norm(x, axis=-1, keepdims=True)
@@ -140,7 +140,7 @@ def linked_rate(layer: Layer, language: DyckLanguage, queries: ArrayLike) -> np.
         rule = f"have a row for each of the {language.n_states} states, and {u.shape[2]} columns"
         raise checks.reject("queries", rule, f"shape {vectors.shape}")
     whole = np.linalg.norm(vectors, axis=1)
-    if layer.center:
+    if layer.center or layer.means:
         vectors = vectors - vectors.mean(axis=1, keepdims=True)
     z = _masses(layer)
     states = np.concatenate([part.ravel() for part in balance.pairs(language)])

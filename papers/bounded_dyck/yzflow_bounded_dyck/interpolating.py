@@ -34,10 +34,17 @@ def interpolating_network(points: ArrayLike, values: ArrayLike) -> ReluNetwork:
     line = draws[int(np.argmax(gaps))]
     order = np.argsort(points @ line)
     places, heights = points[order] @ line, values[order]
+    rule = "be so far apart that the slopes between neighbours keep the values in float64"
+    if not (np.diff(places) > 0).all():
+        raise checks.reject("points", rule, "two of one place")
     slopes = np.diff(heights, axis=0) / np.diff(places)[:, None]
     turns = np.diff(slopes, axis=0, prepend=np.zeros((1, values.shape[1])))
     weights = (np.tile(line, (len(points), 1)), np.vstack([turns, np.zeros((1, values.shape[1]))]).T)
-    return ReluNetwork(weights, (-places, heights[0]))
+    network = ReluNetwork(weights, (-places, heights[0]))
+    error = np.abs(network(points) - values).max(initial=0)
+    if not error <= 1e-6 * max(1.0, np.abs(values).max(initial=0)):
+        raise checks.reject("points", rule, f"an error of {error:.2g}")
+    return network
 
 
 def separating_basis(points: ArrayLike) -> np.ndarray:
