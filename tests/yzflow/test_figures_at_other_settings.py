@@ -393,6 +393,7 @@ def test_a_file_after_out_is_that_file(tmp_path, monkeypatch):
     assert drawn.read_bytes().startswith(b"\x89PNG") and not (tmp_path / "x.pdf").exists()
     for arguments, message in (
         (["--out", tmp_path / "y.gif"], "`--out` must be one of 'png', 'pdf', 'svg', but got 'gif'"),
+        (["--out", tmp_path / "y.PNG"], "`--out` must be one of 'png', 'pdf', 'svg', but got 'PNG'"),
         (["--out", tmp_path / "y.png", "--format", "pdf"], "`--format` must be left out where `--out` is a file"),
     ):
         result = run("figure", "3", *arguments)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dynamics import Bags, Optimizer, SequenceClasses
+from dynamics.optimizers.optimizer import RULES
 from dynamics.support import checks, distributions
 from dynamics.support.rounded import margin as shown_margin
 from theory import layout
@@ -25,6 +26,13 @@ _WIDTH = 100
 # Attributes of a setting that data alone do not have, and the conditions of every statement that they decide.
 _NOT_IN_DATA = ("eta_y", "eta_z", "t_end", "length")
 PLAIN = "plain steps on the cross-entropy"
+# A paper that takes no such data would be left out with these errors, as if they were of its data.
+_GIVEN: dict[str, checks.Check] = {
+    **dict.fromkeys(("eta_y", "eta_z", "t_end"), checks.optional(checks.positive)),
+    "optimizer": lambda name, value: (
+        value if isinstance(value, Optimizer | None) else checks.one_of(name, value, RULES)
+    ),
+}
 
 
 @dataclass(frozen=True, repr=False)
@@ -146,9 +154,10 @@ def which(
 
     Parameters
     ----------
-    data : SequenceClasses, Bags, TextCorpus, model, Recording or WatchReport
+    data : SequenceClasses, Bags, TextCorpus, model, Recorder, Recording or WatchReport
         A text needs ``length``, and is read as pairs of query and next token (`Bags.pairs`), as are Bags whose next
-        tokens follow several queries. A model needs ``tokens``. `yzflow.watch` makes recordings.
+        tokens follow several queries. A model needs ``tokens``. `yzflow.watch` makes recorders, also of a model that is
+        looked at by functions of yours.
     eta_y, eta_z : float, optional
         Learning rates per step.
     t_end : float, optional
@@ -181,7 +190,7 @@ def which(
     """
     from dynamics import TextCorpus  # which few ask for
 
-    given = {"eta_y": eta_y, "eta_z": eta_z, "t_end": t_end, "optimizer": optimizer}
+    given = checks.each(_GIVEN, {"eta_y": eta_y, "eta_z": eta_z, "t_end": t_end, "optimizer": optimizer})
     if length is not None:
         length = checks.integer("length", length, minimum=2)
     if isinstance(data, TextCorpus):
@@ -239,9 +248,15 @@ def _of_training(data: Any, tokens: Any) -> Which:
     """What a recorded training shows, or a model before its training."""
     what = "`yz.which` of a model or a recording"
     report = distributions.bring(f"{_WATCH}.report", what).WatchReport
+    recorder = distributions.bring(f"{_WATCH}.recorder", what).Recorder
+    recording = distributions.bring(f"{_WATCH}.recording", what).Recording
     if tokens is not None:
-        data = distributions.bring(f"{_WATCH}.watching", what).watch(data, tokens).recording
-    if isinstance(data, distributions.bring(f"{_WATCH}.recording", what).Recording):
+        if isinstance(data, (recorder, recording, report)):
+            raise checks.reject("tokens", "be None unless `data` is a model", checks.brief(tokens))
+        data = distributions.bring(f"{_WATCH}.watching", what).watch(data, tokens)
+    if isinstance(data, recorder):
+        data = data.recording
+    if isinstance(data, recording):
         data = report(data)
     if not isinstance(data, report):
         rule = "be SequenceClasses, Bags, a TextCorpus, a Recording, or a model with `tokens`"

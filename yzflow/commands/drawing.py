@@ -64,7 +64,7 @@ def figure(
     ] = None,
     out: Annotated[Path, "Folder, or one file whose name ends in .png, .pdf or .svg."] = Path("figures"),
     formats: Annotated[str | None, "--format", "Some of png, pdf, svg. Default: png,pdf, or that of the file."] = None,
-    store: Annotated[Path | None, "Where simulations are kept. Default: OUT/store."] = None,
+    store: Annotated[Path | None, "Where simulations are kept. Default: store in the folder of the figure."] = None,
     quick: Annotated[bool, "Fewer seeds or output times."] = False,
     as_json: Json = False,
     **options: str | None,
@@ -95,7 +95,8 @@ def figure(
     if kind in _PICTURES and not out.is_dir():
         if formats is not None:
             raise ValueError(f"`--format` must be left out where `--out` is a file, but got {formats}")
-        kinds, stem = [checks.one_of("--out", kind, known)], out.with_suffix("")
+        # As it is written: x.PNG would become x.png, which may be another file.
+        kinds, stem = [checks.one_of("--out", out.suffix.removeprefix("."), known)], out.with_suffix("")
         files_to_write(out)
     else:
         kinds = [checks.one_of("--format", one, known) for one in (formats or "png,pdf").split(",")]

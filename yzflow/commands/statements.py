@@ -116,7 +116,7 @@ def check(
         if data is None and value is not None:
             raise ValueError(f"`{option}` must come with --data, but got {value}")
     classes: Any = None if data is None else read(data, length=length, vocab_size=vocab_size)
-    if data is not None and data.suffix in TEXTS:
+    if data is not None and data.suffix.lower() in TEXTS:
         classes = classes.pairs()
         click.echo(f"{data.name} is read as {classes.n_targets:,} pairs of query and next token", err=True)
     options = {"data": classes, **vars(training), "quick": not full, "seed": seed, "progress": True}
@@ -223,10 +223,13 @@ def which(
     from yzflow.audits.which import which as run
 
     given: dict[str, Any] = {"eta_y": eta_y, "eta_z": eta_z, "t_end": t_end, "length": length, "optimizer": optimizer}
-    if file.suffix == ".nc":
+    ending = file.suffix.lower()
+    if ending == ".nc":
+        if vocab_size is not None:
+            raise ValueError(f"`--vocab-size` must be left out for a recording, but got {vocab_size}")
         found = run(distributions.bring("yzflow_watch.recording", "a recording").Recording.load(file), **given)
     else:
-        data = read(file, length=length if file.suffix in TEXTS else None, vocab_size=vocab_size)
+        data = read(file, length=length if ending in TEXTS else None, vocab_size=vocab_size)
         found = run(data, **given)
     print_text(found.json() if as_json else found.text(), out)
 

@@ -83,6 +83,57 @@ def test_a_recording_has_the_table_of_watch():
             yz.which(report.recording, **{name: value})
     with pytest.raises(ValueError, match="`data` must be SequenceClasses, Bags, a TextCorpus, a Recording, or a model"):
         yz.which(object())
+    for recorded in (report, report.recording):
+        with pytest.raises(ValueError, match="`tokens` must be None unless `data` is a model"):
+            yz.which(recorded, tokens=np.zeros((2, 4), int))
+
+
+def test_a_recorder_has_the_table_of_its_recording():
+    """That of a model that `which` alone could not look at."""
+    recorder = layers.watched(layers.Trained(layers.classes_inside(vocab_size=50)), length=200, steps=3)
+    assert yz.which(recorder).applies == recorder.report().applies
+
+
+def test_a_model_has_the_table_of_its_first_look():
+    torch = pytest.importorskip("torch")
+
+    class Small(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embed, self.out = torch.nn.Embedding(6, 8), torch.nn.Linear(8, 6, bias=False)
+            self.attention = torch.nn.MultiheadAttention(8, 1, batch_first=True)
+
+        def forward(self, tokens):
+            seen = self.embed(tokens)
+            length = tokens.shape[1]
+            mask = torch.triu(torch.ones(length, length, dtype=torch.bool), 1)
+            return self.out(self.attention(seen, seen, seen, attn_mask=mask, need_weights=False)[0])
+
+    model, tokens = Small().train(), np.random.default_rng(0).integers(0, 6, (20, 9))
+    found = yz.which(model, tokens=tokens)
+    first = yz.watch(model, tokens).report()
+    assert found.applies.keys() == first.applies.keys() and found.asked == "the training at step 0"
+    for name, one in found.applies.items():
+        np.testing.assert_array_equal([*one.margins.values()], [*first.applies[name].margins.values()])
+    assert not found.inside and model.training and not any(part._forward_hooks for part in model.modules())
+    with pytest.raises(ValueError, match="or a model with `tokens`, but got Small"):
+        yz.which(model)
+    with pytest.raises(ValueError, match="`eta_y` must be None for a model or a recording"):
+        yz.which(model, tokens=tokens, eta_y=1.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("eta_y", math.nan, "`eta_y` must be a positive finite number, but got nan"),
+        ("eta_z", 0.0, "`eta_z` must be positive, but got 0.0"),
+        ("t_end", -1.0, "`t_end` must be positive, but got -1.0"),
+        ("optimizer", "sdg", "`optimizer` must be one of .*, but got 'sdg'"),
+    ],
+)
+def test_a_wrong_argument_is_refused_and_no_paper_left_out_for_it(name, value, message):
+    with pytest.raises(ValueError, match=message):
+        yz.which(CLASSES, **{name: value})
 
 
 def test_the_command(tmp_path):
@@ -95,3 +146,17 @@ def test_the_command(tmp_path):
     (tmp_path / "corpus.txt").write_text("the cat sat on the mat and the dog sat on the log")
     shown = CliRunner().invoke(cli.main, ["which", str(tmp_path / "corpus.txt"), "--length", "3"])
     assert shown.exit_code == 0 and "in its way" in shown.output
+    (tmp_path / "CORPUS.TXT").write_text("the cat sat on the mat and the dog sat on the log")
+    capitals = CliRunner().invoke(cli.main, ["which", str(tmp_path / "CORPUS.TXT"), "--length", "3"])
+    assert capitals.exit_code == 0 and capitals.output == shown.output
+
+
+def test_the_command_on_a_recording(tmp_path):
+    recorder = layers.watched(layers.Trained(layers.classes_inside(vocab_size=50)), length=200, steps=3)
+    for name in ("run.nc", "RUN.NC"):
+        recorder.save(tmp_path / name)
+        shown = CliRunner().invoke(cli.main, ["which", str(tmp_path / name)])
+        assert shown.output.rstrip() == yz.which(recorder).text()
+    for option, value in (("--vocab-size", "50"), ("--eta-y", "1")):
+        refused = CliRunner().invoke(cli.main, ["which", str(tmp_path / "run.nc"), option, value])
+        assert refused.exit_code == 2 and "for a" in refused.output and "recording" in refused.output
