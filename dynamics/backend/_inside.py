@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import gc
 import io
+import itertools
 import multiprocessing
 import os
 import sys
+import uuid
 import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -163,11 +165,21 @@ def _as_part(compiled: Any) -> Any:
 class _Files(IndexDataCacheFile):
     """Files of a cache, each with its checksum at the end: a damaged file is set aside, and never unpickled.
 
-    With numba's own files, damage ends every later run with an error of pickle, or of whatever the bytes now mean.
+    With numba's own files, damage ends every later run with an error of pickle, or of whatever the bytes now mean. And
+    two processes that compile at once may give two kernels the same file: the index then leads to the machine code of
+    the other one. Here the index has a mark of each kernel, which its file repeats.
     """
 
     def __init__(self, cache_path: str, filename_base: str, source_stamp: Any) -> None:
-        super().__init__(cache_path, f"{filename_base}.sealed", source_stamp)
+        super().__init__(cache_path, f"{filename_base}.marked", source_stamp)
+
+    def save(self, key: Any, data: Any) -> None:
+        kept = self._load_index()
+        taken = {name for name, _ in kept.values()}
+        free = (name for name in map(self._data_name, itertools.count(1)) if name not in taken)
+        name, mark = kept[key][0] if key in kept else next(free), uuid.uuid4().hex
+        self._save_index({**kept, key: (name, mark)})
+        self._save_data(name, (mark, data))
 
     @contextmanager
     def _open_for_write(self, filepath: str) -> Iterator[io.BytesIO]:
@@ -179,8 +191,12 @@ class _Files(IndexDataCacheFile):
     def _load_index(self) -> dict:
         return super()._load_index() if _sound(self._index_path) else {}
 
-    def _load_data(self, name: str) -> Any:
-        return super()._load_data(name) if _sound(self._data_path(name)) else None
+    def _load_data(self, place: tuple[str, str]) -> Any:
+        name, mark = place
+        if not _sound(self._data_path(name)):
+            return None
+        found, data = super()._load_data(name)
+        return data if found == mark else None
 
 
 def _seal(content: bytes) -> bytes:

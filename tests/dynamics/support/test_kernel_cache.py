@@ -168,3 +168,26 @@ def test_no_change_of_a_kept_file_is_unpickled(tmp_path_factory, data):
         assert files.load("float64") == expected
         files.save("float64", "anew")
         assert files.load("float64") == "anew"
+
+
+@pytest.mark.skipif(IN_PYTHON or PLAIN, reason="there is no cache")
+def test_two_processes_that_write_at_once_never_give_a_kernel_the_code_of_another(tmp_path, monkeypatch):
+    """The second comes between the index and the file of the first, and has read the index before that."""
+    from dynamics.backend import _inside as inside
+
+    first, second = (inside._Files(str(tmp_path), "kernel", "stamp") for _ in range(2))
+    writes = first._save_data
+
+    def late(name, data):
+        with monkeypatch.context() as patch:
+            patch.setattr(second, "_load_index", dict)
+            second.save("modified", "code of modified")
+        writes(name, data)
+
+    monkeypatch.setattr(first, "_save_data", late)
+    first.save("full", "code of full")
+    for files in (first, second, inside._Files(str(tmp_path), "kernel", "stamp")):
+        for key in ("full", "modified"):
+            assert files.load(key) in (None, f"code of {key}")
+    second.save("modified", "code of modified")
+    assert second.load("modified") == "code of modified"
