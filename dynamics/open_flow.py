@@ -117,7 +117,8 @@ def states_of(flow: Flow, *, reduce: bool = True) -> NamedStates:
 def _check_repeats(flow: Flow, states: NamedStates) -> None:
     """Refuse a derivative that returns other numbers at a second call: no step is small enough for noise."""
     first, again = (
-        {name: np.asarray(part, dtype=np.float64) for name, part in flow.derivative(0.0, parts).items()}
+        # Copies, since a flow may return the same arrays each time.
+        {name: np.array(part, dtype=np.float64) for name, part in flow.derivative(0.0, parts).items()}
         for parts in (states.split(states.initial), states.split(states.initial))
     )
     for name, part in first.items():

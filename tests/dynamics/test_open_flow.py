@@ -367,6 +367,24 @@ def test_a_derivative_that_draws_is_refused_at_once():
     assert descend(Noisy([[-1.0]], [1.0]), rate=0.1, steps=3).dataset["x"].size == 4
 
 
+def test_a_derivative_that_draws_into_one_array_is_refused_too():
+    """The array of the first call is that of the second."""
+    rng, kept = np.random.default_rng(0), np.zeros(3)
+
+    class Drawn:
+        initial = {"x": np.ones(3)}
+
+        def derivative(self, t, state):
+            np.subtract(0.1 * rng.standard_normal(3), state["x"], out=kept)
+            return {"x": kept}
+
+        def config(self):
+            return {}
+
+    with pytest.raises(ValueError, match=r"others for 'x' at the second call"):
+        integrate(Drawn(), t_end=1.0)
+
+
 def test_progress_says_its_first_line_at_once(capsys):
     integrate(Logistic(), t_end=1.0, progress=True)
     descend(Logistic(), rate=0.1, steps=2, progress=True)
