@@ -50,12 +50,14 @@ def own_case(statement: Statement, *, level: str | None, **given: Any) -> OwnCas
     Raises
     ------
     ValueError
-        If an argument is invalid, the paper takes no data from readers, or the statement has no check at the level.
+        If an argument is invalid, the paper takes no data from readers or does not name the level for them, or the
+        statement has no check at the level.
     """
     of_checks = {name for check in statement.checks for name in check.levels}
     case = made(statement.paper, given)
     if level is not None:
-        return replace(case, levels=(checks.one_of("level", level, sorted(of_checks)),), asked=level)
+        known = sorted(of_checks.intersection(case.levels)) or sorted(of_checks)
+        return replace(case, levels=(checks.one_of("level", level, known),), asked=level)
     levels = tuple(name for name in case.levels if name in of_checks)
     if not levels:
         known = " and ".join(sorted(of_checks)) or "no level"

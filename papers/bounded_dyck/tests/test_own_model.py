@@ -52,3 +52,11 @@ def test_a_model_that_reads_no_pair_is_not_said_to_ignore_them():
     verdict = yz.check(NUMBER, data=models.of(token_transformer(LANGUAGE, 0), LANGUAGE, longest=4))
     assert "the largest change of outputs by pairs" not in rows(verdict)
     assert "nothing to compare" in " ".join(verdict.text().split())
+
+
+def test_a_model_has_no_flow_that_could_hold():
+    """It was called the model's full flow, inside every assumption of which the one of outputs was left out."""
+    model = models.of(lambda prefixes: np.zeros((len(prefixes), 4)), LANGUAGE)
+    with pytest.raises(ValueError, match="`level` must be one of 'SGD', but got 'full flow'"):
+        yz.check(NUMBER, data=model, level="full flow")
+    assert yz.check(NUMBER, data=model, level="SGD").rows
