@@ -22,6 +22,8 @@ class OwnCase:
         Features of the training that the paper does not treat, in words.
     margins : mapping
         Assumption -> its smallest margin over the checks. `yzflow.check` fills it in.
+    subject : str
+        The name of what the reader gave, if nothing is trained: "model".
     asked : str
         The one level that the reader asked for, if there is one.
     predicted : str
@@ -31,6 +33,7 @@ class OwnCase:
     setting: Any  # a `Setting` with the paper's own attributes
     levels: tuple[str, ...]
     beyond: tuple[str, ...] = ()
+    subject: str = ""
     asked: str = ""
     margins: Mapping[str, float] = field(default_factory=dict)
     predicted: str = ""

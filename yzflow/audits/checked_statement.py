@@ -143,7 +143,8 @@ class Examined:
             return self.vacuous or headline(self.columns)
         margins = self.own.margins
         beyond = "; ".join(self.own.beyond)
-        return own_headline(self.columns, training=beyond, broken=len(broken(margins)), of=len(margins))
+        count = {"broken": len(broken(margins)), "of": len(margins)}
+        return own_headline(self.columns, training=beyond, **count, subject=self.own.subject)
 
     @property
     def next(self) -> str:

@@ -50,7 +50,9 @@ def headline(columns: Sequence[Column]) -> str:
     return _fit([(_where(column), _phrases(column)) for column in said])
 
 
-def own_headline(columns: Sequence[Column], *, training: str = "", broken: int = 0, of: int = 0) -> str:
+def own_headline(
+    columns: Sequence[Column], *, training: str = "", broken: int = 0, of: int = 0, subject: str = ""
+) -> str:
     """One sentence of at most `MOST` characters on a reader's own training, which begins with its outcome.
 
     Parameters
@@ -61,6 +63,8 @@ def own_headline(columns: Sequence[Column], *, training: str = "", broken: int =
         Features of the training that the statement does not treat.
     broken, of : int
         How many of the assumptions are broken there.
+    subject : str
+        The name of what a reader gave, if it was trained already, by whatever steps.
     """
     by_name = {column.name: column for column in columns}
     ending = f"; {broken} of {of} assumptions broken" if broken else ""
@@ -71,8 +75,10 @@ def own_headline(columns: Sequence[Column], *, training: str = "", broken: int =
         rest = next((by_name[name] for name in ("theory", PRINTED) if _says(by_name, name)), None)
         return _fit([("", [start]), *([] if rest is None else [(_where(rest), _phrases(rest))])], ending)
     clauses: list[tuple[str, list[str]]] = []
-    for name, column in trained.items():
-        if name not in ran:
+    for name, column in (ran if subject else trained).items():
+        if subject:
+            clauses.append((f"in your {subject}", _phrases(column, named=True)))
+        elif name not in ran:
             clauses.append(("", [f"{_TRAINED[name]} was not run"]))
         elif clauses and clauses[-1][1] == _phrases(column, named=True):
             clauses[-1] = (f"{clauses[-1][0]} and {_TRAINED[name]}", clauses[-1][1])

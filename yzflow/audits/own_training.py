@@ -56,8 +56,8 @@ def own_case(statement: Statement, *, level: str | None, **given: Any) -> OwnCas
     of_checks = {name for check in statement.checks for name in check.levels}
     case = made(statement.paper, given)
     if level is not None:
-        known = sorted(of_checks.intersection(case.levels)) or sorted(of_checks)
-        return replace(case, levels=(checks.one_of("level", level, known),), asked=level)
+        asked = sorted(of_checks.intersection(case.levels)) or sorted(of_checks)
+        return replace(case, levels=(checks.one_of("level", level, asked),), asked=level)
     levels = tuple(name for name in case.levels if name in of_checks)
     if not levels:
         known = " and ".join(sorted(of_checks)) or "no level"

@@ -59,4 +59,5 @@ def test_a_model_has_no_flow_that_could_hold():
     model = models.of(lambda prefixes: np.zeros((len(prefixes), 4)), LANGUAGE)
     with pytest.raises(ValueError, match="`level` must be one of 'SGD', but got 'full flow'"):
         yz.check(NUMBER, data=model, level="full flow")
-    assert yz.check(NUMBER, data=model, level="SGD").rows
+    said = yz.check(NUMBER, data=model, level="SGD")
+    assert said.rows and said.headline == "In your model it held; 1 of 2 assumptions broken."

@@ -139,7 +139,7 @@ def own(
     for name, value in given.items():
         if value is not None:
             raise checks.reject(name, "be left out for a model that is trained already", checks.brief(value))
-    return OwnCase(OwnSetting(f"your own: {data.name} on {data.language!r}", data), ("SGD",))
+    return OwnCase(OwnSetting(f"your own: {data.name} on {data.language!r}", data), ("SGD",), subject="model")
 
 
 def settings(*, quick: bool) -> list[DyckSetting]:
