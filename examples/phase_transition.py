@@ -28,67 +28,52 @@ def write_flows(folder: Path, name: str, flows: dict, *, full: bool) -> None:
             save_dataset(pt.curves(flow), folder / f"{name}_{decoder}_curves.nc")
 
 
-def begin() -> None:
-    """Two flows, for their kernels alone."""
-    flagship.flows(flagship.inside(), n_times=2, decoders=("theory", "full"))
+def run(out: Path, *, quick: bool, full: bool, rows: list, panels: list, pool: Executor) -> Iterator[str]:
+    """Do the work step by step; yields what it is about to do, and appends the table's rows and settings with flows.
 
-
-def beside(out: Path, n_times: int, full: bool) -> list[str]:
-    """Flows of our two settings and their figure, then Figures 8 and 9; returns what came of the flows, in words."""
-    panels = [
-        (setting, flagship.flows(setting, n_times=n_times)) for setting in (flagship.inside(), flagship.contrast())
-    ]
-    for setting, flows in panels:
-        write_flows(out / "data", setting.name, flows, full=full)
-    figures.draw("attention_over_training", out / "attention_over_training", panels)
-    for name, stem, dataset in (
-        ("figure8", "figure8_decoder", pt.decoder_curves()),
-        ("figure9", "figure9_growth_exponent", pt.exponent_curves()),
-    ):
-        save_dataset(dataset, out / "data" / f"{name}.nc")
-        figures.draw(name, out / stem, dataset)
-    return [flagship.told(setting, flows) for setting, flows in panels]
-
-
-def run(out: Path, *, n_times: int, full: bool, pool: Executor, rows: list, told: list) -> Iterator[str]:
-    """Do the work step by step; yields what it is about to do, and appends the table's rows and words on our settings.
-
-    ``pool`` has a process for all but the paper's setting. On a new machine it compiles the kernels of two flows while
-    those of the third are compiled here, and either loads the others from disk.
+    The figures are drawn in ``pool`` while the next flows are integrated here.
     """
-    started = pool.submit(begin)
-    weak, data = pt.weak_classes(), out / "data"
-    rates: list[tuple[str, float, float]] = [(f"weak_eta-y-{rate:g}", rate, pt.ETA_Z) for rate in pt.ETA_Y]
-    rates.append((f"weak_eta-y-1_eta-z-{pt.SLOW_RATIO:g}", 1.0, pt.SLOW_RATIO))
-    flows: dict[str, dict] = {name: {} for name, _, _ in rates}
-    for decoder in ("modified", "theory", "full"):
-        for name, eta_y, eta_z in rates:
-            yield f"{decoder} flow at eta_Y = {eta_y:g}, eta_Z = {eta_z:g}"
-            flows[name] |= pt.fidelity_flows(weak, eta_y=eta_y, eta_z=eta_z, n_times=n_times, decoders=(decoder,))
-        if decoder == "modified":
-            started.result()
-            others = pool.submit(beside, out, n_times, full)
-    for name, of_levels in flows.items():
-        flows[name] = {level: of_levels[level] for level in pt.LEVELS}
-        write_flows(data, name, flows[name], full=full)
-    *by_rate, slow = flows.values()
-    yield "figure 3"
-    theory = {rate: of_levels["theory"] for rate, of_levels in zip(pt.ETA_Y, by_rate, strict=True)}
-    figures.draw("figure3", out / "figure3_growth_factor", theory)
-    yield "figure of the flows' errors"
-    figures.draw("fidelity", out / "fidelity", [(weak, by_rate[pt.ETA_Y.index(1.0)]), (weak, slow)])
-    rows += [pt.transition_times(flows, eta_y=rate) for rate, flows in zip(pt.ETA_Y, by_rate, strict=True)]
+    data = out / "data"
+    data.mkdir(exist_ok=True)
+    n_times = 300 if quick else 2000
+    weak = pt.weak_classes()
+    yield "closed forms of Figs. 8 and 9"
+    curves, exponents = pt.decoder_curves(), pt.exponent_curves()
+    for name, dataset in (("figure8", curves), ("figure9", exponents)):
+        save_dataset(dataset, data / f"{name}.nc")
+    drawings = [
+        pool.submit(figures.draw, "figure8", out / "figure8_decoder", curves),
+        pool.submit(figures.draw, "figure9", out / "figure9_growth_exponent", exponents),
+    ]
+    for setting in (flagship.inside(), flagship.contrast()):
+        yield f"flows {flagship.standing(setting)}"
+        panels.append((setting, flagship.flows(setting, n_times=n_times)))
+        write_flows(data, setting.name, panels[-1][1], full=full)
+    drawings.append(pool.submit(figures.draw, "attention_over_training", out / "attention_over_training", panels))
+    by_rate = {}
+    for rate in pt.ETA_Y:
+        yield f"flows at eta_Y = {rate:g}"
+        by_rate[rate] = pt.fidelity_flows(weak, eta_y=rate, n_times=n_times)
+        write_flows(data, f"weak_eta-y-{rate:g}", by_rate[rate], full=full)
+    theory = {rate: flows["theory"] for rate, flows in by_rate.items()}
+    drawings.append(pool.submit(figures.draw, "figure3", out / "figure3_growth_factor", theory))
+    yield "flows with slow attention"
+    slow = pt.fidelity_flows(weak, eta_y=1.0, eta_z=pt.SLOW_RATIO, n_times=n_times)
+    write_flows(data, f"weak_eta-y-1_eta-z-{pt.SLOW_RATIO:g}", slow, full=full)
+    drawings.append(pool.submit(figures.draw, "fidelity", out / "fidelity", [(weak, by_rate[1.0]), (weak, slow)]))
+    rows += [pt.transition_times(flows, eta_y=rate) for rate, flows in by_rate.items()]
     with replacing(out / "transition_times.csv") as path:
         path.write_text(pt.transition_csv(rows))
-    yield "our two settings, figures 8 and 9"
-    told += others.result()
+    for i, drawing in enumerate(drawings):
+        yield f"figure {i + 1} of {len(drawings)}"
+        drawing.result()
 
 
 EXPLANATION = """\
 Times of the transition from scanning to snapping, in SGD steps. Predicted: t0' and t0, the paper's bounds, and t*, the
 exact peak of gamma. Simulated: the peak of gamma in the theory flow, and of the speed of a distinct token's attention
 logit in the theory, modified and full flows."""
-STEPS = len(pt.LEVELS) * (len(pt.ETA_Y) + 1) + 3
+STEPS = 4 + len(pt.ETA_Y) + 5
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -96,18 +81,21 @@ def main(arguments: list[str] | None = None) -> int:
     script.add_argument("--full", action="store_true", help="each flow whole, 0.3 GB, in place of its curves")
     options = script.options(arguments)
     print(f"K = {pt.N_CLASSES}, M = {pt.VOCAB_SIZE}, eta_Z = {pt.ETA_Z}", flush=True)
-    n_times = 300 if options.quick else 2000
-    (options.out / "data").mkdir(exist_ok=True)
     rows: list = []
-    told: list = []
+    panels: list = []
     # Spawned and not forked: a fork would inherit the threads of the libraries in an unknown state.
     pool = ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
     with Progress("phase transition") as report, pool:
-        steps = run(options.out, n_times=n_times, full=options.full, pool=pool, rows=rows, told=told)
+        steps = run(options.out, quick=options.quick, full=options.full, rows=rows, panels=panels, pool=pool)
         for step, message in enumerate(steps):
             report.update(step / STEPS, message)
-    regime = pt.regime(pt.weak_classes())
-    parts = (EXPLANATION, pt.transition_table(rows), regime, *told, f"Figures, data and table are in {options.out}")
+    parts = (
+        EXPLANATION,
+        pt.transition_table(rows),
+        pt.regime(pt.weak_classes()),
+        *(flagship.told(setting, runs) for setting, runs in panels),
+        f"Figures, data and table are in {options.out}",
+    )
     print("\n" + "\n\n".join(parts))
     return 0
 

@@ -154,6 +154,7 @@ class AuditReport:
         """
         checks.instance("statement", statement, Statement)
         everywhere = checks.flag("everywhere", everywhere)
+        absent = tuple(checks.instance("absent", absent, Sequence))
         rows = [row for row in self.table if row.statement == statement.id]
         proofs = self.labels_of_proofs.get(statement.id, ())
         return four_columns(statement, rows, proofs, everywhere=everywhere, absent=(*self._absent(statement), *absent))
