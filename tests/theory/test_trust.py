@@ -53,6 +53,12 @@ def test_a_proof_of_another_statement_counts_for_none():
     assert yzflow.check(mine).passed
 
 
+@pytest.mark.parametrize("text", ["Lemmas 1, 3 to 5", "Lemmas 1 and 3 to 5", "Lemmas 3 to 5 and 1"])
+def test_a_range_in_a_list_names_what_lies_in_it_and_nothing_between(text):
+    proof = Derivation(text, {"x": X})
+    assert [n for n in range(8) if proof.is_of(f"Lemma {n}")] == [1, 3, 4, 5]
+
+
 @pytest.mark.parametrize(
     ("number", "named"),
     [("Lemma 8", True), ("Lemma 9", True), ("Lemma 11", False), ("Lemma 1", False), ("Theorem 1(b)", True),

@@ -214,11 +214,9 @@ def _named(number: str, text: str) -> bool:
     if any(words[i : i + len(sought)] == sought for i in range(len(words))):
         return True
     for kind, listed in re.findall(r"(\w+)s ((?:\d+(?:, | and | to )?)+)", text.lower()):
-        numbers = [int(digits) for digits in re.findall(r"\d+", listed)]
-        if " to " in listed:
-            numbers = list(range(numbers[0], numbers[-1] + 1))
-        if sought in ([kind, str(place)] for place in numbers):
-            return True
+        for first, last in re.findall(r"(\d+)(?: to (\d+))?", listed):
+            if any(sought == [kind, str(place)] for place in range(int(first), int(last or first) + 1)):
+                return True
     return False
 
 
