@@ -42,7 +42,7 @@ INNER = {
     "match3": {"products", "near_weight", "blank_weight"},
     "moments": {"functional", "radon_weight"},
     "faces": {"dimension", "far_error", "fewer", "forced_error", "share_off"},
-    "triples": {"joined", "pairs", "partner", "sent_bits"},
+    "triples": {"joined", "pairs", "partner"},
     "unit_ball": {"all_but_one", "narrowest", "shrunk", "smallest"},
 }
 
