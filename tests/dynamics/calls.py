@@ -51,9 +51,10 @@ EXEMPT = {
     hostile.RECORD: {"_engine.sgd.run.Outcome", "noise.GradientNoise"},
     hostile.RAISED: {"bags.HasPopulation"},
     hostile.OURS: {
-        "descent.complete", "layer.attention", "layer.in_precision", "layer.moved",
+        "descent.complete", "layer.States", "layer.States.of", "layer.States.plain",
+        "layer.attention", "layer.in_precision", "layer.moved",
         "layer.optional_rates", "papers.code_of", "papers.forget", "papers.home_of",
-        "papers.joined", "papers.register",
+        "papers.installed", "papers.joined", "papers.register",
     },
 }  # fmt: skip
 # Ends of calls that would take long: where each stands -> its value in the tests.

@@ -36,7 +36,9 @@ def calls():
             return None
 
     derivation = dict(statement="Lemma 1", vanishing={"x": x - x}, signed={"y": (x, "> 0")}, steps=("$x$",),
-                      scope="All.", sizes={}, prose=("words",))  # fmt: skip
+                      scope="All.", sizes={}, prose=("words",), proves=("Lemma 2",))  # fmt: skip
+    proof = Clause("proof", "x = x", lambda: Derivation(**derivation), ())
+    proven = Statement("A paper", "Lemma 1", "Title", "Words.", "x = x", clauses=(proof,))
     found = {
         "Assumption": (Assumption, vars(assumption)),
         "Check": (Check, vars(check) | dict(corrected=lambda runs, level: 0.0, claim=check.printed, claim_until=1.0)),
@@ -51,6 +53,7 @@ def calls():
         "Statement.assumed": (statement.assumed, dict(check=check)),
         "Statement.clause_of": (statement.clause_of, dict(check=check)),
         "Statement.accuses": (statement.accuses, dict(check=check)),
+        "Statement.proved": (proven.proved, dict(clause=proven.clauses[0])),
         "Statement.hashed": (statement.hashed, dict(clause=clause)),
         "Statement.theorems": (statement.theorems, dict(clause=clause)),
         "Statement.with_kernel": (statement.with_kernel, dict(clause=clause, labels=(Label(Trust.MEASURED, "words"),))),
@@ -69,6 +72,7 @@ def calls():
     return {f"{places[name]}.{name}": call for name, call in found.items()} | {
         "symbolic.joined": (joined_of, dict(first={"x": x - x}, second=({"y": x - x}, {"z": (x, "> 0")}))),
         "symbolic.Derivation": (Derivation, derivation),
+        "symbolic.Derivation.is_of": (Derivation(**derivation).is_of, dict(number="Lemma 1")),
         "symbolic.part": (
             part_of,
             dict(prove=lambda: Derivation(**derivation), names="x", sizes={"K": (2,)}, prose=("words",)),
