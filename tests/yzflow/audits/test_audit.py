@@ -223,7 +223,11 @@ def test_command_line_audit(tmp_path, monkeypatch):
     result = CliRunner().invoke(cli.main, ["audit", "--quick", "--only", "Scan and Snap: Lemma 7"])
     assert result.exit_code == 1
     *failing, run = result.stdout.partition("What should hold and does not:\n")[2].splitlines()
-    assert run.startswith("Run: ") and failing and all("Lemma 7" in line and "misses by" in line and " in " in line for line in failing)
+    assert (
+        run.startswith("Run: ")
+        and failing
+        and all("Lemma 7" in line and "misses by" in line and " in " in line for line in failing)
+    )
     assert len(CliRunner().invoke(cli.main, [*arguments[:4], "--verbose"]).stdout.splitlines()) > len(failing) + 4
     both = CliRunner().invoke(cli.main, [*arguments[:5], "--verbose"])
     assert both.exit_code == 2 and "`--verbose` must be left out beside --json" in both.stderr

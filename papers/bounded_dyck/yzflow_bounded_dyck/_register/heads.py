@@ -22,8 +22,8 @@ STATEMENTS: tuple[Statement, ...] = (
         "differ are then balanced each at every closing query, up to a constant in its values there, and the constants "
         "cancel; heads of equal ratios need be so together only. So neither (11) nor (14) is needed head by head. To "
         "leave nothing of each kind by itself is not enough, as two heads can cancel for each kind, and not for a "
-        "mixture. Balanced heads on shared coordinates are exact. x_q is the vector of a residual link before LN, which "
-        "(6) has not. The appendix names several heads as future work.",
+        "mixture. Balanced heads on shared coordinates are exact. x_q is the vector of a residual link before LN; "
+        "(6) has none. The appendix names several heads as future work.",
         r"P\Bigl(x_q + \sum_h \frac{\sum_p n_p\,\delta_{hp}}{\sum_p n_p\,\zeta_{hp}}\Bigr) = 0, \quad \delta_{hp} = V_o"
         r" e^{x} + V_c e^{y}, \ \zeta_{hp} = e^{x} + e^{y}",
         assumptions=(assumed.MINIMAL, assumed.NO_FLOOR),
