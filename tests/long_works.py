@@ -102,7 +102,7 @@ def _audit(folder):
 WORKS = {
     "sweep": Work(["sweep", "sweep.toml", "--task", "sweep_tasks:arrays", "--workers", "2"], _dataset("out.nc"), SWEEP),
     "audit": Work(
-        ["audit", "--only", "Lemma 6", "--quick", "--enclose", "--until", "1", "--max-seconds", "1e4",
+        ["audit", "--only", "Scan and Snap: Lemma 6", "--quick", "--enclose", "--until", "1", "--max-seconds", "1e4",
          "--out", "audit"],
         _audit,
     ),

@@ -92,7 +92,9 @@ def test_entries_stand_at_the_depth_of_their_section():
 @pytest.mark.slow
 def test_names_of_code_in_docstrings_and_pages_exist():
     texts = [(file, text) for file in of_all(".py") for _, text in docstrings(file)]
-    texts += [(file, file.read_text(encoding="utf-8")) for file in of_all(".md")]
+    # The page on migration has old names, of which `test_versions.py` asks that none is there.
+    pages = [file for file in of_all(".md") if file != ROOT / "docs" / "migration.md"]
+    texts += [(file, file.read_text(encoding="utf-8")) for file in pages]
     named = {(name, file) for file, text in texts for name in NAME.findall(text)}
     assert len(named) > 200
     assert not [f"{file.relative_to(ROOT)}: {name}" for name, file in named if not exists(name) and name not in OTHERS]

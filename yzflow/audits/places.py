@@ -147,7 +147,7 @@ def applies(statement: Statement, place: Place, level: str) -> Applies:
 
 
 def foreseen(statement: Statement, place: Place) -> str:
-    """What a statement predicts at a place, in words; empty if it predicts nothing, or from what is not known."""
+    """The prediction of a statement at a place, in words; empty if it predicts nothing, or from what is not known."""
     if statement.predicts is None or place.setting is None:
         return ""
     try:

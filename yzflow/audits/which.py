@@ -245,7 +245,7 @@ def _of_data(data: Bags | SequenceClasses, length: int | None, given: Mapping[st
 
 
 def _of_training(data: Any, tokens: Any) -> Which:
-    """What a recorded training shows, or a model before its training."""
+    """The answer for a recorded training, or a model before its training."""
     what = "`yz.which` of a model or a recording"
     report = distributions.bring(f"{_WATCH}.report", what).WatchReport
     recorder = distributions.bring(f"{_WATCH}.recorder", what).Recorder

@@ -34,7 +34,7 @@ from yzflow_bounded_dyck.dyck import checked_lengths
 
 # Modules whose names are no calls for users: proofs and checks, and what the engines ask of a paper.
 INNER = re.compile(
-    r"\._|\.(proofs|measures|measures_of_heads|measures_of_models|measures_of_pruning|measures_of_widths|statements|bounds|bounds_on_inputs|values|settings|tasks|training|views|panel|questions)\b"
+    r"\._|\.(proofs|measures|measures_of_heads|measures_of_lemmas|measures_of_models|measures_of_pruning|measures_of_widths|statements|bounds|bounds_on_inputs|values|settings|tasks|training|views|panel|questions)\b"
 )
 # What a model of the reader raises is not ours.
 FUNCTIONS = {"model", "sums", "scores"}
@@ -266,6 +266,8 @@ def _widths():
             interpolating.switching_network,
             dict(networks=[network, network], bound=1.0),
         ),
+        "interpolating.separating_basis": (interpolating.separating_basis, dict(points=[[0.0, 1.0], [1.0, 0.0]])),
+        "widths.units_of_network": (widths.units_of_network, dict(shapes=[(2, 3), (1, 2)], **rule)),
         "widths.missed_targets": (widths.missed_targets, dict(sizes=[1.0, 0.5], length=0.5, accuracy=0.1)),
         "widths.units_of_linear": (widths.units_of_linear, dict(shape=(2, 3), **rule, largest=1.0)),
         "widths.rows_of_product": (widths.rows_of_product, dict(size=2, **rule, largest=1.0)),

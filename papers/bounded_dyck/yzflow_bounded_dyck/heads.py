@@ -95,7 +95,7 @@ def _means(delta: np.ndarray, zeta: np.ndarray) -> np.ndarray:
 def left_of_pairs(
     heads: Sequence[Layer], language: DyckLanguage, numbers: ArrayLike | None = None, *, link: ArrayLike | None = None
 ) -> np.ndarray:
-    """What the sum before LN tends to behind many pairs: (kinds or mixtures, queries, width), without the mean's part.
+    """The limit of the sum before LN behind many pairs: (kinds or mixtures, queries, width), without the mean's part.
 
     ``P (x_q + sum_h sum_p n_p delta_hp / sum_p n_p zeta_hp)``. A layer for two types or more that is right at every
     length has zero at each query close (j, d), 1 <= d <= D - 1 (`balance.queries`), for every mixture.

@@ -28,7 +28,7 @@ _KEYS = ("to", "probability", "label")
 
 @runtime_checkable
 class Language(Protocol):
-    """What the functions of `loops` and `training.start` ask of a language; `DyckLanguage` and `Automaton` have it.
+    """A language, as the functions of `loops` and `training.start` ask for it; `DyckLanguage` and `Automaton` have it.
 
     A prefix is a sequence of token numbers, or of what else the language's own `state_sequence` takes.
     """
@@ -39,7 +39,7 @@ class Language(Protocol):
 
     @property
     def states(self) -> tuple[Any, ...]:
-        """What the first layer can hand on, by number; the last is START."""
+        """The states that the first layer can hand on, by number; the last is START."""
 
     @property
     def n_states(self) -> int:
@@ -50,7 +50,7 @@ class Language(Protocol):
         """Number of START."""
 
     def configuration(self, prefix: Any) -> Hashable:
-        """What decides the tokens after a prefix."""
+        """The part of a prefix that decides the tokens after it."""
 
     def state_sequence(self, prefix: Any) -> np.ndarray:
         """Numbers of the states of START and each token of a prefix: (length + 1,)."""

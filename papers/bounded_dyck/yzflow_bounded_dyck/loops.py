@@ -1,4 +1,4 @@
-r"""What carries over of the balance condition to any language: loops must add nothing, and what a layer then knows.
+r"""The balance condition for any language: loops must add nothing, and what a layer then knows.
 
 A *loop* is a sequence of tokens after which the configuration is the one before it; in Dyck, a matched pair. A layer
 without positions that is right at every length can tell a prefix from another with the same query only by the states
@@ -52,7 +52,7 @@ class _Graph(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What a layer that is right at every length can know of a language, as far as it must be balanced.
+    """Facts of a language that a layer which is right at every length can know, as far as it must be balanced.
 
     Attributes
     ----------

@@ -221,7 +221,7 @@ def shifted_predictions(runs: Runs, level: str) -> float:
 
 
 def balanced_behind_a_link(runs: Runs, level: str) -> float:
-    """What a balanced layer leaves behind a link with one vector x, against x; and what the shifted one leaves."""
+    """A balanced layer's rest behind a link with one vector x, against x; and that of the shifted one."""
     language = runs.setting.language
     if _small(language):
         return np.nan

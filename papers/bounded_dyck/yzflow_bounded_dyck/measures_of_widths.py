@@ -36,7 +36,7 @@ def potential_attained() -> float:
 
 
 def _failures(n: int, shape: tuple[int, int], accuracy: float, draws: int) -> int:
-    """Of so many random networks with 2 n units an input, those that miss a drawn matrix by more than ``accuracy``."""
+    """The random networks, of so many with 2 n units an input, that miss a drawn matrix by more than ``accuracy``."""
     failed = 0
     for seed in range(draws):
         rng = np.random.default_rng([seed, n])

@@ -54,7 +54,7 @@ class Reach:
 
 @dataclass(frozen=True, eq=False)
 class Examination:
-    """What `examine` found. Unknown numbers are NaN, and ``unknown`` has the reason.
+    """The findings of `examine`. Unknown numbers are NaN, and ``unknown`` has the reason.
 
     Queries of the condition are close (j, d), d = 1..D - 1; pairs are (i, l), l = 1..D.
 

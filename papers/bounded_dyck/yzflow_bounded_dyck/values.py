@@ -90,7 +90,7 @@ def _modular(m: int) -> Automaton:
 
 
 def languages(k: int, size: int, m: int, length: int) -> dict[str, Any]:
-    """What balance leaves a layer to know of Dyck, of counters and of a count modulo m; errors at one length."""
+    """How much balance leaves a layer to know of Dyck, of counters and of a count modulo m; errors at one length."""
     named: dict[str, Language] = {
         "Dyck, brackets and depths": DyckLanguage(k, size),
         "shuffled brackets, with counts": shuffle_language(k, size),

@@ -84,7 +84,7 @@ def risen(runs: xr.Dataset, name: str = "entropy") -> xr.DataArray:
 
 
 def numbers(runs: xr.Dataset) -> dict[str, Any]:
-    """What the page says of the runs, to be published: see ``values.py``."""
+    """The numbers of the page on the runs, to be published: see ``values.py``."""
     rose = risen(runs)
     found: dict[str, Any] = {
         "rows": [_row(runs, kind, name) for kind in runs["kind"].values for name in runs["activation"].values],

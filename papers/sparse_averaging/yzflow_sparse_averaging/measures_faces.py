@@ -58,7 +58,7 @@ def largest_gap(keys: np.ndarray, subset: np.ndarray) -> float:
 
 
 def errors_of_few(runs: Runs, level: str) -> float:
-    """What the least error found on lost sets falls below the proved one, in units of it; q = 1 to 3, N = 2q + 1 to 3q.
+    """Shortfall of the least error found on lost sets below the proved one, in its units; q = 1 to 3, N = 2q + 1 to 3q.
 
     Queries of one dimension fewer are fitted by the simplex method of Nelder and Mead, from six starts each.
     """

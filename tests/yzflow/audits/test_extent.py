@@ -14,7 +14,7 @@ LEVELS = ("full flow", "SGD")
 
 @dataclass(frozen=True)
 class Setting:
-    """Of M next tokens; the larger one has no SGD."""
+    """A setting of M next tokens; the larger one has no SGD."""
 
     name: str
     size: int

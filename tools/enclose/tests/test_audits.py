@@ -218,11 +218,23 @@ def test_decisions_up_to_a_time_go_no_further():
 
 @pytest.mark.slow
 def test_command_line(tmp_path):
-    arguments = ["audit", "--quick", "--only", "Lemma 6", "--enclose", "--until", "5", "--out", str(tmp_path)]
+    arguments = [
+        "audit",
+        "--quick",
+        "--only",
+        "Scan and Snap: Lemma 6",
+        "--enclose",
+        "--until",
+        "5",
+        "--out",
+        str(tmp_path),
+    ]
     result = CliRunner().invoke(cli.main, arguments)
     assert result.exit_code == 0, result.output
     assert "decided in balls" in result.stdout and "true for all t <= 5 (" not in result.stdout
     assert len(list((tmp_path / "certificates").iterdir())) == len(audit.settings("Scan and Snap", quick=True))
     assert "true for all t <= 5 (" in CliRunner().invoke(cli.main, [*arguments, "--verbose"]).stdout
-    result = CliRunner().invoke(cli.main, ["audit", "--only", "Lemma 6", "--quick", "--enclose", "--until", "-1"])
+    result = CliRunner().invoke(
+        cli.main, ["audit", "--only", "Scan and Snap: Lemma 6", "--quick", "--enclose", "--until", "-1"]
+    )
     assert result.exit_code == 2 and "`until` must be positive" in result.output

@@ -21,7 +21,7 @@ NORM = "LN divides by one number, and a head's largest logit may be taken as 0"
 
 
 def left(value: sp.Expr, mass: sp.Expr) -> sp.Expr:
-    """What a head tends to as pairs are inserted, from their value and their mass."""
+    """The limit of a head as pairs are inserted, from their value and their mass."""
     return value / mass
 
 

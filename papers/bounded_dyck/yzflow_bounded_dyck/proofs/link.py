@@ -25,7 +25,7 @@ def joined(value: sp.Expr, own: sp.Expr) -> sp.Expr:
 
 
 def left(added: sp.Expr, mass: sp.Expr, own: sp.Expr) -> sp.Expr:
-    """What a right layer must not leave, from what a pair adds, its mass and the query's vector; both behind P."""
+    """The rest of a wrong layer, from what a pair adds, its mass and the query's vector; both behind P."""
     return added + mass * own
 
 

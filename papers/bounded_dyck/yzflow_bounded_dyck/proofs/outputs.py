@@ -1,4 +1,4 @@
-"""What inserted pairs say of any model: its error is at least half of what a pair changes in its output.
+"""Inserted pairs and the error of any model: its error is at least half of what a pair changes in its output.
 
 A matched pair in a prefix leaves the exact distribution p as it is (Definition 1). Nothing here asks how the model is
 made, nor in which norm distances are: total variation is half of the sum of absolute differences.

@@ -24,7 +24,7 @@ def tail(t: sp.Expr) -> sp.Expr:
 
 
 def deviation(delta: sp.Expr, net: sp.Expr) -> sp.Expr:
-    """What points of the net may deviate by, if all unit vectors may by delta."""
+    """How much points of the net may deviate, if all unit vectors may by delta."""
     return (1 - 2 * net) * delta
 
 
