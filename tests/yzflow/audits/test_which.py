@@ -90,6 +90,7 @@ def test_a_recording_has_the_table_of_watch():
 
 def test_a_recorder_has_the_table_of_its_recording():
     """That of a model that `which` alone could not look at."""
+    pytest.importorskip("yzflow_watch")
     recorder = layers.watched(layers.Trained(layers.classes_inside(vocab_size=50)), length=200, steps=3)
     assert yz.which(recorder).applies == recorder.report().applies
 
@@ -152,6 +153,7 @@ def test_the_command(tmp_path):
 
 
 def test_the_command_on_a_recording(tmp_path):
+    pytest.importorskip("yzflow_watch")
     recorder = layers.watched(layers.Trained(layers.classes_inside(vocab_size=50)), length=200, steps=3)
     for name in ("run.nc", "RUN.NC"):
         recorder.save(tmp_path / name)
