@@ -18,7 +18,8 @@ from benchmarks import Row
 from benchmarks.large_flow import perturbed
 from dynamics import SequenceClasses, Solver, gradient_flow
 from dynamics._engine.dop853 import InKernel
-from dynamics._model.problem import Problem
+from dynamics._model import small
+from dynamics.fields.system import System
 
 flow = import_module("dynamics.flow")
 
@@ -34,18 +35,26 @@ def _ends(classes: SequenceClasses, t: float, **options: object) -> np.ndarray:
     return gradient_flow(classes, **RATES, t_end=t, times=[t], **options).final.Z[0]
 
 
-def _without(target: object, name: str, stand_in: Callable, call: Callable[[], np.ndarray]) -> Callable:
-    """The same call where a choice of a path is made otherwise."""
+def _none(*_: object) -> None:
+    """No path."""
+
+
+# Path -> the object and the name by which it is chosen, and its stand-in.
+CHOICES = {
+    "small": (small, "small_of", _none),
+    "kernel": (System, "own_frame", property(_none)),
+    "factors": (flow, "factors_of", _none),
+}
+
+
+def without(path: str, call: Callable[[], np.ndarray]) -> Callable[[], np.ndarray]:
+    """The same call without a path of `CHOICES`."""
 
     def switched() -> np.ndarray:
-        with patch.object(target, name, stand_in):
+        with patch.object(*CHOICES[path]):
             return call()
 
     return switched
-
-
-def _none(*_: object) -> None:
-    """No path."""
 
 
 def run() -> Iterator[Row]:
@@ -54,17 +63,17 @@ def run() -> Iterator[Row]:
     call = functools.partial(_ends, few, 700.0, solver=UNREDUCED)
     task = "full flow, K = 10, M = 1,000, to t = 700"
     name = "ours, without the kernel of small plain layers"
-    yield compare(task, call, name, _without(Problem, "small", _none, call), tolerance=ROUNDED)
+    yield compare(task, call, name, without("small", call), tolerance=ROUNDED)
     name = f"ours, a call for each slope in place of `{InKernel.__name__}`"
-    yield compare(task, call, name, _without(flow, "frame_for", _none, call), tolerance=ROUNDED)
+    yield compare(task, call, name, without("kernel", call), tolerance=ROUNDED)
     for decoder in ("full", "modified", "theory"):
         task = f"{decoder} flow, K = 100, M = 2,000, to t = 700; our use of symmetry"
         call = functools.partial(_ends, many, 700.0, decoder=decoder)
         yield compare(task, call, "ours, without symmetry", functools.partial(call, solver=UNREDUCED), tolerance=AGREE)
     call = functools.partial(_ends, perturbed(200, 20_000), 1000.0)
     name = "ours, slopes as they are, not as factors"
-    other = _without(flow, "factors_of", _none, call)
-    yield compare("full flow, K = 200, M = 20,000, asymmetric, to t = 1,000", call, name, other, tolerance=ROUNDED)
+    task = "full flow, K = 200, M = 20,000, asymmetric, to t = 1,000"
+    yield compare(task, call, name, without("factors", call), tolerance=ROUNDED)
     yield _inside()
 
 

@@ -201,7 +201,7 @@ def _steps(system: System, guard: Guard, clock: Clock, parameters: Mapping) -> F
     size = system.initial.size
     slopes: Slopes | None = None
     if parameters["method"] in _OURS:
-        frame = system.frame if "kernel" in system.fast else None
+        frame = system.own_frame
         if frame is not None:
             slopes = InKernel(frame, size, guard, clock.rate if clock.logarithmic else None)
         elif "factors" in system.fast and (factors := factors_of(system)) is not None:

@@ -126,7 +126,7 @@ class Full(System):
         """Observations of states, with the loss where the objective is no more than that."""
         bounds = zip(self.bounds[:-1], self.bounds[1:], self.shapes, strict=True)
         arrays = [np.ascontiguousarray(states[:, lo:hi]).reshape(len(states), *shape) for lo, hi, shape in bounds]
-        frame = self.frame if "kernel" in self.fast else None
+        frame = self.own_frame
         if frame is None:
             loss, velocity = self._seen(states)
         else:
@@ -304,7 +304,7 @@ class FullOrbits(System):
         where = self.orbits.y_index
         Y = np.where(where >= 0, variables[:, where], start.Y * self.twin_scale) / self.twin_scale
         Y = np.ascontiguousarray(Y)
-        frame = self.frame if "kernel" in self.fast else None
+        frame = self.own_frame
         if frame is None:
             state, out = np.empty(size), np.empty(size)
             evaluate, slopes, loss = self.bound(state, out), np.empty(states.shape), np.empty(len(states))

@@ -149,7 +149,7 @@ def check_direction(field: Field, what: str, bags: Bags, layer: Layer) -> None:
         return
     each = np.repeat(np.arange(shared.size), 1 + shared)
     alone = np.append(each[1:] == each[:-1], False)  # the first of two columns for one: one next token
-    split = np.where(alone, 1, layer.multiplicity[each] - np.where(shared[each], 1, 0))
+    split = np.where(alone, 1, layer.multiplicity[each] - shared[each])
     wide = changed(near, Y=read_only(near.Y[:, each]), multiplicity=read_only(split))
     wanted = first._replace(Y=first.Y[:, each])
     if (name := _unlike(wanted, _direction(field, what, wide, bags), rounding)) is not None:

@@ -141,6 +141,11 @@ class System(Protocol):
         """The derivative in the form of the kernel that takes whole steps, or None where it cannot or need not be."""
         return None
 
+    @property
+    def own_frame(self) -> Frame | None:
+        """``frame`` where the very class declares "kernel", which a class that inherits a frame need not."""
+        return self.frame if "kernel" in self.fast else None
+
 
 def copied(system: System, state: np.ndarray, out: np.ndarray) -> Callable[[], float]:
     """`System.bound` where nothing is gained by views."""

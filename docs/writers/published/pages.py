@@ -97,9 +97,8 @@ def _benchmark(path: Path) -> str:
 
 def _unlike(root: Path) -> list[tuple[str, str]]:
     """The made pages whose text is another, and what it should be."""
-    texts = [
-        (name, make()) for name, make in made(root).items() if (root / name).is_file() and name not in unmade(root)
-    ]
+    lacking = unmade(root)
+    texts = [(name, make()) for name, make in made(root).items() if (root / name).is_file() and name not in lacking]
     return [(name, text) for name, text in texts if (root / name).read_text(encoding="utf-8") != text]
 
 

@@ -95,13 +95,16 @@ def contributions(layer: Layer, language: Language, *, scaled: bool = False) -> 
         raise checks.reject("layer", "have no floor in LN", layer.floor)
     if layer.normalisation is None:
         raise checks.reject("layer", "have LN, which takes the scale off", "normalisation None")
-    logits = layer.Z / layer.temperature
-    if scaled:
-        logits = logits - logits.max(axis=1, keepdims=True)
     values = np.eye(language.n_states) if layer.V is None else layer.V
     if layer.center or layer.means:
         values = values - values.mean(axis=1, keepdims=True)
-    return np.exp(logits)[:, :, None] * values
+    return _masses(layer, scaled)[:, :, None] * values
+
+
+def _masses(layer: Layer, scaled: bool) -> np.ndarray:
+    """``exp(Z[q, s])``, the masses of softmax; with ``scaled`` the largest of each row is one."""
+    logits = layer.Z / layer.temperature
+    return np.exp(logits - logits.max(axis=1, keepdims=True) if scaled else logits)
 
 
 def insertions(layer: Layer, language: DyckLanguage, *, scaled: bool = False) -> np.ndarray:

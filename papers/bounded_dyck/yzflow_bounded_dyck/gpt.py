@@ -20,12 +20,6 @@ from dynamics.support import checks
 from yzflow_bounded_dyck import DyckLanguage, balance
 
 
-def _masses(layer: Layer) -> np.ndarray:
-    """``exp Z`` with the largest of each row at one, as in `balance.contributions`."""
-    logits = layer.Z / layer.temperature
-    return np.exp(logits - logits.max(axis=1, keepdims=True))
-
-
 def gathered(layer: Layer, language: DyckLanguage, n: int) -> dict[tuple[int, int], np.ndarray]:
     """``sum_s c_s V_s`` after n copies of every matched pair, for each closing query and stack.
 
@@ -36,7 +30,7 @@ def gathered(layer: Layer, language: DyckLanguage, n: int) -> dict[tuple[int, in
     """
     n = checks.integer("n", n, minimum=0)
     u = balance.contributions(layer, language, scaled=True)
-    z = _masses(layer)
+    z = balance._masses(layer, scaled=True)
     opens, closes = balance.pairs(language)
     k, found = language.n_types, {}
     for j, row in enumerate(balance.queries(language)):
@@ -110,7 +104,7 @@ def closed_form(layer: Layer, language: DyckLanguage) -> tuple[float, float]:
     u = balance.contributions(layer, language, scaled=True)
     if min(language.n_types, language.max_depth) < 2:
         raise checks.reject("language", "have at least two types and depths", language)
-    z = _masses(layer)
+    z = balance._masses(layer, scaled=True)
     states = np.concatenate([part.ravel() for part in balance.pairs(language)])
     limits = []
     for row in balance.queries(language):
@@ -142,7 +136,7 @@ def linked_rate(layer: Layer, language: DyckLanguage, queries: ArrayLike) -> np.
     whole = np.linalg.norm(vectors, axis=1)
     if layer.center or layer.means:
         vectors = vectors - vectors.mean(axis=1, keepdims=True)
-    z = _masses(layer)
+    z = balance._masses(layer, scaled=True)
     states = np.concatenate([part.ravel() for part in balance.pairs(language)])
     found: list[float] = []
     for row in balance.queries(language):

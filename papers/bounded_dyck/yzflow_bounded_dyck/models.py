@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -43,8 +43,6 @@ class Model:
         1 if the model cannot be asked about the empty prefix.
     sums : callable, optional
         (n, length) brackets -> (n, width): the sums before LN of (12).
-    layer : dynamics.Layer, optional
-        The layer itself, where the model is one.
     """
 
     language: DyckLanguage
@@ -54,7 +52,6 @@ class Model:
     longest: int | None = None
     shortest: int = 0
     sums: Callable[[np.ndarray], np.ndarray] | None = None
-    layer: Layer | None = None
 
     def __repr__(self) -> str:
         return f"<Model: {self.name} on {self.language!r}>"
@@ -168,7 +165,6 @@ def of(
         if longest is None:
             longest = _own_limit(model, first is not None)
         model = _asked_module(model, torch)
-        one = False
     name = type(model).__name__ if not hasattr(model, "__name__") else model.__name__
     scores = _scores(model, language, table, first, one, kind, listed=tokens is not None)
     ready = None if sums is None else _vectors(checks.function("sums", sums), table, first, one)
@@ -178,8 +174,7 @@ def of(
 def _limited(model: Model, longest: int | None) -> Model:
     if longest is None:
         return model
-    limit = checks.integer("longest", longest, minimum=2)
-    return Model(**{**vars(model), "longest": limit})
+    return replace(model, longest=checks.integer("longest", longest, minimum=2))
 
 
 def _of_transformer(model: TokenTransformer, language: DyckLanguage) -> Model:
@@ -190,12 +185,13 @@ def _of_transformer(model: TokenTransformer, language: DyckLanguage) -> Model:
 
 def _of_layer(layer: Layer, language: DyckLanguage) -> Model:
     balance._fit("layer", layer.Z, language)
-    if layer.expand().Y.shape[1] != language.n_brackets:
+    whole = layer.expand()
+    if whole.Y.shape[1] != language.n_brackets:
         rule = f"have {language.n_brackets} next tokens, the brackets"
-        raise checks.reject("layer", rule, layer.expand().Y.shape[1])
+        raise checks.reject("layer", rule, whole.Y.shape[1])
 
     def scores(rows: np.ndarray) -> np.ndarray:
-        return np.asarray(layer.expand().logits(language.bags(list(rows))))
+        return np.asarray(whole.logits(language.bags(list(rows))))
 
     def sums(rows: np.ndarray) -> np.ndarray:
         states = np.array([language.state_sequence(row) for row in rows])
@@ -203,7 +199,7 @@ def _of_layer(layer: Layer, language: DyckLanguage) -> Model:
         return u[states[:, -1], states.T].sum(axis=0)
 
     normed = layer.floor == 0 and layer.normalisation is not None
-    return Model(language, scores, "logits", "a layer over states", sums=sums if normed else None, layer=layer)
+    return Model(language, scores, "logits", "a layer over states", sums=sums if normed else None)
 
 
 def _own_limit(module: Any, started: bool) -> int | None:

@@ -29,8 +29,7 @@ def smoothed(targets: ArrayLike, smoothing: float) -> np.ndarray:
     eps, p = _smoothing(smoothing), checks.non_negative_array("targets", targets)
     if p.ndim == 0 or p.shape[-1] == 0:
         raise checks.reject("targets", "hold distributions on their last axis", f"shape {p.shape}")
-    if not np.allclose(p.sum(axis=-1), 1, rtol=0, atol=1e-9):
-        raise checks.reject("targets", "sum to one on the last axis", checks.brief(p.sum(axis=-1)))
+    checks.sum_to_one("targets", p.sum(axis=-1))
     return (1 - eps) * p + eps / p.shape[-1]
 
 

@@ -103,21 +103,15 @@ def named(setting: Setting) -> str:
 
 
 def flows(
-    setting: Setting,
-    *,
-    n_times: int = 400,
-    decoders: Sequence[str] = pt.LEVELS,
-    progress: bool = False,
-    store: str | os.PathLike | Store | None = None,
+    setting: Setting, *, n_times: int = 400, progress: bool = False, store: str | os.PathLike | Store | None = None
 ) -> dict[str, Trajectory]:
-    """The theory, the modified and the full flow of a setting, or some of them, on a logarithmic grid of times."""
+    """The theory, the modified and the full flow of a setting, on a logarithmic grid of times."""
     return pt.fidelity_flows(
         setting.classes,
         eta_y=setting.eta_y,
         eta_z=setting.eta_z,
         t_end=setting.t_end,
         n_times=n_times,
-        decoders=decoders,
         progress=progress,
         store=store,
     )

@@ -111,9 +111,10 @@ def _of_its_author(statement: Statement, given: str | os.PathLike | Enclosure) -
         raise checks.reject("certificates", "prove what they claim", found.fault)
     name = f"{slug(statement)}.npz" if isinstance(given, Enclosure) else Path(given).name
     with tempfile.TemporaryDirectory() as folder:
-        kept = Path(folder) / "certificate.npz"
-        found.save(kept)
-        content = kept.read_bytes() if isinstance(given, Enclosure) else Path(given).read_bytes()
+        kept = Path(folder) / "certificate.npz" if isinstance(given, Enclosure) else Path(given)
+        if isinstance(given, Enclosure):
+            given.save(kept)
+        content = kept.read_bytes()
     what, *said = found.words.splitlines()
     return Certified(name, content, what, tuple(said), found.claim.get("flow", {}).get("target", ""))
 
